@@ -1,0 +1,1 @@
+"""The nouns of metalwright: frozen, typed data without I/O."""
