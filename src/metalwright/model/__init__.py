@@ -1,1 +1,1 @@
-"""The nouns of metalwright: frozen, typed data without I/O."""
+"""What everything else speaks about: frozen models, one module a noun, no I/O."""

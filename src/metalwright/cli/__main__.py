@@ -1,0 +1,5 @@
+"""``python -m metalwright.cli``."""
+
+from metalwright.cli import main
+
+main()

@@ -1,0 +1,104 @@
+"""The typer application: global options, one module a command, and how errors reach a person."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer.exceptions import TyperException
+
+from metalwright import __version__
+from metalwright.cli.context import CliContext
+from metalwright.errors import MetalwrightError
+
+COMMAND_MODULES: tuple[str, ...] = ()
+"""Modules under ``metalwright.cli`` that add commands by ``register(app)``, in the order of the help text."""
+
+EXIT_OK = 0
+EXIT_ERROR = 1
+EXIT_DIFFERENCE = 2
+EXIT_USAGE = 64
+
+app = typer.Typer(
+    name="metalwright",
+    help="Declarative bare-metal provisioning for GPU fleets.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    context: typer.Context,
+    site: Annotated[
+        Path, typer.Option(envvar="METALWRIGHT_SITE", help="Site repository: the directory that holds inventory/.")
+    ] = Path(),
+    debug: Annotated[bool, typer.Option(envvar="METALWRIGHT_DEBUG", help="Show tracebacks.")] = False,
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = (
+        False
+    ),
+) -> None:
+    del version
+    context.obj = CliContext(site=site, debug=debug)
+
+
+def _register_all() -> None:
+    for name in COMMAND_MODULES:
+        importlib.import_module(f"metalwright.cli.{name}").register(app)
+
+
+def main() -> None:
+    """Entry point: runs a command and turns every outcome into an exit code."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command line; returns the exit code. 0 done, 1 error, 2 differences found, 64 wrong usage, 130 Ctrl-C."""
+    _register_all()
+    debug = "--debug" in arguments or os.environ.get("METALWRIGHT_DEBUG", "") not in ("", "0")
+    try:
+        result = app(arguments, standalone_mode=False)
+    except TyperException as error:
+        _show_usage_error(error)
+        return EXIT_USAGE
+    except (typer.Abort, KeyboardInterrupt):
+        typer.echo("interrupted", err=True)
+        return 130
+    except MetalwrightError as error:
+        if debug:
+            traceback.print_exc()
+        typer.echo(f"error: {error}", err=True)
+        return error.exit_code
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_ERROR
+    except Exception as error:
+        if debug:
+            traceback.print_exc()
+        typer.echo(
+            f"error: {type(error).__name__}: {error}\n\nhint: this is a fault of metalwright; run again with --debug",
+            err=True,
+        )
+        return EXIT_ERROR
+    return result if isinstance(result, int) else EXIT_OK
+
+
+def _show_usage_error(error: TyperException) -> None:
+    show = getattr(error, "show", None)
+    if callable(show):
+        show()
+    else:
+        typer.echo(f"error: {error}", err=True)

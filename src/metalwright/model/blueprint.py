@@ -1,0 +1,290 @@
+"""A blueprint: the validated server class, one immutable file a released version."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints, model_validator
+
+from metalwright.model.base import (
+    BlueprintRef,
+    Frozen,
+    Positive,
+    SemVer,
+    Sha256,
+    Slug,
+    Text,
+    VersionText,
+)
+
+Protocol = Literal["NVMe", "SATA", "SAS", "VIRTIO"]
+NetworkPurpose = (
+    Literal["oob-management", "host-management", "provisioning", "workload", "storage", "uplink", "public"]
+    | Annotated[str, StringConstraints(pattern=r"^fabric-rail-[0-9]+$", strict=True)]
+)
+"""What a network is for; fabric networks are numbered by rail."""
+
+VersionConstraint = Annotated[str, StringConstraints(pattern=r"^(==|>=|<=|>|<)\s*\S+$", strict=True)]
+
+
+class ServerClass(Frozen):
+    """What the class is for and who answers for it."""
+
+    role: Slug
+    owner: Slug
+    workloads: tuple[Slug, ...] = ()
+    why: Text = ""
+
+
+class SystemModel(Frozen):
+    """Maker and models of the server, as the BMC reports them."""
+
+    manufacturer: Text
+    models: tuple[Text, ...] = Field(min_length=1)
+
+
+class ChassisModel(Frozen):
+    """Mechanical facts that a rack needs."""
+
+    height_u: Positive
+    airflow: Literal["front-to-back", "back-to-front", "liquid"] = "front-to-back"
+
+
+class Cpus(Frozen):
+    """Populated sockets; ``cores`` a socket."""
+
+    count: Positive
+    models: tuple[Text, ...] = ()
+    cores: Positive | None = None
+
+
+class Memory(Frozen):
+    """Host memory in GiB and the number of populated DIMMs."""
+
+    total_gib: Positive
+    dimms: Positive | None = None
+
+
+class Gpus(Frozen):
+    """GPU packages; memory of one in GiB."""
+
+    count: Positive
+    vendor: Literal["nvidia", "amd", "intel"]
+    model: Text
+    memory_gib: Positive | None = None
+
+
+class Nics(Frozen):
+    """Host ports of one role; ``count`` is ports, ``speed_gbps`` of a port."""
+
+    role: Slug
+    count: Positive
+    speed_gbps: float | None = Field(default=None, gt=0)
+    link: Literal["ethernet", "infiniband"] = "ethernet"
+
+
+class Drives(Frozen):
+    """Drives of one role, told apart by size and protocol, never by kernel name."""
+
+    role: Slug
+    count: Positive
+    min_bytes: Positive
+    max_bytes: Positive | None = None
+    protocol: Protocol | None = None
+
+    @model_validator(mode="after")
+    def _sizes_can_match(self) -> Drives:
+        if self.max_bytes is not None and self.max_bytes < self.min_bytes:
+            raise ValueError(f"max_bytes {self.max_bytes} is less than min_bytes {self.min_bytes}: no drive matches")
+        return self
+
+
+class Psus(Frozen):
+    """Power supplies present."""
+
+    count: Positive
+    watts: Positive | None = None
+    redundancy: Text | None = None
+
+
+class Hardware(Frozen):
+    """What must be in the box. A section that is left out is not checked."""
+
+    system: SystemModel
+    chassis: ChassisModel | None = None
+    cpus: Cpus
+    memory: Memory
+    gpus: Gpus | None = None
+    nics: tuple[Nics, ...] = ()
+    drives: tuple[Drives, ...] = Field(min_length=1)
+    psus: Psus | None = None
+    alternates: dict[str, tuple[Text, ...]] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _has_a_system_drive(self) -> Hardware:
+        roles = [group.role for group in self.drives]
+        if roles.count("system") != 1:
+            raise ValueError("drives need exactly one group with role: system, the disk that the image is written to")
+        return self
+
+
+class PowerBudget(Frozen):
+    """Electrical load of one server in watts; inlet limit in °C."""
+
+    idle_w: Positive
+    typical_w: Positive
+    max_w: Positive
+    inlet_max_c: Positive | None = None
+
+    @model_validator(mode="after")
+    def _ordered(self) -> PowerBudget:
+        if not self.idle_w <= self.typical_w <= self.max_w:
+            raise ValueError("power needs idle_w <= typical_w <= max_w")
+        return self
+
+
+class Cable(Frozen):
+    """A port of the server and what it is plugged into."""
+
+    port: Text
+    to: Text
+
+
+class BiosProfile(Frozen):
+    """Desired attributes, named as the registry of this BIOS version names them."""
+
+    registry: Text
+    attributes: dict[str, str | int | bool]
+
+
+class Boot(Frozen):
+    """Boot mode and the ways to boot the deploy ramdisk, best first."""
+
+    mode: Literal["uefi"] = "uefi"
+    secure_boot: bool = False
+    method: tuple[Literal["virtual-media", "uefi-http", "pxe"], ...] = ("virtual-media",)
+
+
+class NetworkAttachment(Frozen):
+    """Which networks the ports of one NIC role join. The first network is untagged, further ones are VLANs on it."""
+
+    role: Slug
+    networks: tuple[NetworkPurpose, ...] = Field(min_length=1)
+    bond: Literal["802.3ad", "active-backup"] | None = None
+    mtu: Annotated[int, Field(ge=1280, le=9216)] | None = None
+
+
+class ImagePin(Frozen):
+    """The image by name, version and digest of the file as served."""
+
+    name: Slug
+    version: VersionText
+    file_sha256: Sha256
+    known_good: tuple[VersionText, ...] = ()
+
+
+class Accelerator(Frozen):
+    """Driver stack of the accelerators."""
+
+    vendor: Literal["nvidia", "amd"]
+    driver: VersionText
+    fabric_manager: bool = False
+    container_toolkit: VersionText | None = None
+
+
+class ContainerRuntime(Frozen):
+    """Container runtime at an exact version."""
+
+    name: Literal["containerd"]
+    version: VersionText
+
+
+class Software(Frozen):
+    """Exact versions on the operating system."""
+
+    kernel_args: tuple[Text, ...] = ()
+    accelerator: Accelerator | None = None
+    container_runtime: ContainerRuntime | None = None
+    agents: dict[Literal["node_exporter"], VersionText] = Field(default_factory=dict)
+
+
+class Security(Frozen):
+    """Posture of the operating system."""
+
+    ssh: Literal["key-only"] = "key-only"
+    firewall: Literal["default-deny", "none"] = "default-deny"
+    patches: Literal["security-except-pinned", "none"] = "security-except-pinned"
+
+
+class Policy(Frozen):
+    """Operating policy: power cap of one GPU in watts, MIG, labels."""
+
+    power_cap_w: Positive | None = None
+    mig: Literal["disabled", "enabled"] | None = None
+    labels: dict[str, Text] = Field(default_factory=dict)
+
+
+class AcceptanceTest(Frozen):
+    """One test that must pass before the node is ready. ``floor`` is absolute; ``record`` measures without a floor."""
+
+    test: Slug
+    floor: float | None = None
+    unit: Text | None = None
+    fleet_band: Text | None = None
+    record: bool = False
+
+    @model_validator(mode="after")
+    def _judges_something(self) -> AcceptanceTest:
+        if self.floor is None and not self.record:
+            raise ValueError(f"acceptance test {self.test} needs a floor, or record: true")
+        return self
+
+
+class Rollback(Frozen):
+    """What going back costs, and to which version."""
+
+    previous: SemVer | None = None
+    data_loss: Literal["none", "scratch", "all"] = "scratch"
+    minutes: Positive | None = None
+
+
+class Blueprint(Frozen):
+    """A versioned, validated server class."""
+
+    schema_version: Literal[1] = Field(alias="schema")
+    name: Slug
+    version: SemVer
+    server_class: ServerClass = Field(alias="class")
+    hardware: Hardware
+    power: PowerBudget | None = None
+    cabling: tuple[Cable, ...] = ()
+    firmware: dict[Slug, VersionConstraint] = Field(default_factory=dict)
+    bios: BiosProfile | None = None
+    boot: Boot = Boot()
+    network: tuple[NetworkAttachment, ...] = ()
+    image: ImagePin
+    software: Software = Software()
+    security: Security = Security()
+    policy: Policy = Policy()
+    acceptance: tuple[AcceptanceTest, ...] = Field(min_length=1)
+    rollback: Rollback = Rollback()
+
+    @property
+    def ref(self) -> BlueprintRef:
+        """``name@version``, as racks write it."""
+        return f"{self.name}@{self.version}"
+
+    @property
+    def system_drive(self) -> Drives:
+        """The one drive group that the image is written to."""
+        return next(group for group in self.hardware.drives if group.role == "system")
+
+    @model_validator(mode="after")
+    def _attachments_name_nic_roles(self) -> Blueprint:
+        roles = {nics.role for nics in self.hardware.nics}
+        for attachment in self.network:
+            if attachment.role not in roles:
+                raise ValueError(
+                    f"network role {attachment.role!r} is no role of hardware.nics ({', '.join(sorted(roles))})"
+                )
+        return self

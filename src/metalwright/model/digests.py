@@ -1,0 +1,25 @@
+"""Canonical JSON and the digests made from it: one normal form, so that order, comments and blanks do not count."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from pydantic import BaseModel
+
+
+def canonical_json(value: Any) -> bytes:
+    """UTF-8 JSON with sorted keys and no blanks. Models are dumped by alias in JSON mode.
+
+    Raises:
+        ValueError: not-a-number or infinity, which JSON cannot carry.
+    """
+    if isinstance(value, BaseModel):
+        value = value.model_dump(mode="json", by_alias=True)
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+
+
+def digest(value: Any) -> str:
+    """``sha256:`` and the hexadecimal digest of the canonical JSON of a value or model."""
+    return "sha256:" + hashlib.sha256(canonical_json(value)).hexdigest()

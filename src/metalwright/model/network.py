@@ -1,0 +1,67 @@
+"""Networks: purpose, VLAN, prefixes, and what is kept out of the allocator's hands."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import netaddr
+from pydantic import Field, model_validator
+
+from metalwright.model.base import Address, Frozen, Prefix, Slug, Text, Vlan
+from metalwright.model.blueprint import NetworkPurpose
+
+
+class RackSlice(Frozen):
+    """The part of a prefix that one rack's nodes get addresses from."""
+
+    rack: Slug
+    prefix: Prefix
+
+
+class Network(Frozen):
+    """One VLAN with its prefixes. ``reserved`` are addresses or ``first-last`` ranges inside the prefix."""
+
+    name: Slug
+    purpose: NetworkPurpose
+    vlan: Vlan | None = None
+    prefix: Prefix
+    prefix_v6: Prefix | None = None
+    gateway: Address | None = None
+    reserved: tuple[Text, ...] = ()
+    per_rack: tuple[RackSlice, ...] = ()
+    mtu: int | None = Field(default=None, ge=1280, le=9216)
+
+    @model_validator(mode="after")
+    def _inside_the_prefix(self) -> Network:
+        network = netaddr.IPNetwork(self.prefix)
+        if self.gateway is not None and netaddr.IPAddress(self.gateway) not in network:
+            raise ValueError(f"gateway {self.gateway} is outside {self.prefix}")
+        for item in self.reserved:
+            if any(address not in network for address in self._bounds(item)):
+                raise ValueError(f"reserved {item} is outside {self.prefix}")
+        for part in self.per_rack:
+            if netaddr.IPNetwork(part.prefix) not in network:
+                raise ValueError(f"per_rack {part.rack}: {part.prefix} is outside {self.prefix}")
+        return self
+
+    @staticmethod
+    def _bounds(item: str) -> tuple[netaddr.IPAddress, netaddr.IPAddress]:
+        first, _, last = item.partition("-")
+        try:
+            low, high = netaddr.IPAddress(first.strip()), netaddr.IPAddress((last or first).strip())
+        except (netaddr.AddrFormatError, ValueError) as error:
+            raise ValueError(f"reserved {item!r} is not an address or a range first-last") from error
+        if low > high:
+            raise ValueError(f"reserved {item!r} runs backwards")
+        return low, high
+
+    def reserved_ranges(self) -> tuple[tuple[netaddr.IPAddress, netaddr.IPAddress], ...]:
+        """The reserved ranges as pairs of first and last address."""
+        return tuple(self._bounds(item) for item in self.reserved)
+
+
+class Networks(Frozen):
+    """``inventory/networks.yaml``."""
+
+    schema_version: Literal[1] = Field(alias="schema")
+    networks: tuple[Network, ...] = Field(min_length=1)

@@ -1,0 +1,64 @@
+"""The plan: every change, in order, with its cost; and the two digests that bind what was reviewed to what is done."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from metalwright.model.base import Frozen
+from metalwright.model.phase import Phase
+
+
+class PlannedIdentity(Frozen):
+    """The machine that the plan is about."""
+
+    serial: str | None = None
+    uuid: str | None = None
+    bmc_mac: str | None = None
+
+
+class Change(Frozen):
+    """One difference that a phase will remove. ``disruptive``: the workload notices (reset, re-image)."""
+
+    phase: Phase
+    what: str
+    from_: str | None = Field(default=None, alias="from")
+    to: str | None = None
+    disruptive: bool = False
+
+
+class Estimate(Frozen):
+    """What it costs; ``None`` is unknown. Stays outside the digests."""
+
+    minutes: float | None = None
+    reboots: int | None = None
+
+
+class NodePlan(Frozen):
+    """The changes of one node. ``unknown`` names what could not be observed and will be read in its phase."""
+
+    node: str
+    blueprint: str
+    recipe: str
+    identity: PlannedIdentity
+    image_sha256: str
+    disk_serial: str | None = None
+    changes: tuple[Change, ...] = ()
+    unknown: tuple[str, ...] = ()
+    estimate: Estimate = Estimate()
+
+    @property
+    def is_destructive(self) -> bool:
+        """Whether a disk is written."""
+        return any(change.phase is Phase.IMAGE and change.disruptive for change in self.changes)
+
+
+class Plan(Frozen):
+    """``plan -o plan.json``. ``digest`` covers desired, observed and the changes, not estimates or times."""
+
+    schema_version: Literal[1] = Field(default=1, alias="schema")
+    digest: str
+    desired: str
+    observed: str
+    nodes: tuple[NodePlan, ...]

@@ -1,0 +1,113 @@
+"""Racks and the nodes in them: what the technician racked and what the reviewer wants it to be."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from metalwright.model.base import Address, BlueprintRef, Frozen, Mac, Positive, Slug, Text, Uuid, is_filler
+from metalwright.model.site import Port
+
+IdentityKey = Literal["serial", "uuid", "bmc_mac"]
+WantedState = Literal["ready", "spare", "held", "quarantined", "retired"]
+
+
+class PowerFeed(Frozen):
+    """One electrical feed; ``derating`` is the share of the breaker that may be used continuously."""
+
+    name: Slug
+    volts: Positive
+    phases: Literal[1, 3] = 1
+    breaker_a: Positive
+    derating: float = Field(default=0.8, gt=0, le=1)
+
+    @property
+    def usable_w(self) -> float:
+        """Continuous load in watts that the feed may carry."""
+        factor = 3**0.5 if self.phases == 3 else 1.0
+        return self.volts * self.breaker_a * factor * self.derating
+
+
+class Switch(Frozen):
+    """A switch in the rack; ``ports`` names the ports that nodes use."""
+
+    name: Slug
+    role: Literal["leaf", "management", "fabric"]
+    ports: tuple[Text, ...] = ()
+
+
+class DiskChoice(Frozen):
+    """The system disk named by serial or WWN, for nodes whose drives look alike."""
+
+    serial: Text | None = None
+    wwn: Text | None = None
+
+    @model_validator(mode="after")
+    def _names_a_disk(self) -> DiskChoice:
+        if self.serial is None and self.wwn is None:
+            raise ValueError("system_disk needs a serial or a wwn; kernel names such as /dev/sda change at each boot")
+        return self
+
+
+class NodePort(Frozen):
+    """A physical host port by MAC address and the role it plays."""
+
+    mac: Mac
+    role: Slug
+
+
+class SshAccess(Frozen):
+    """Where SSH to this node really goes, when that is not its own address (jump host, port forward)."""
+
+    host: Text
+    port: Port = 22
+
+
+class Node(Frozen):
+    """One racked server. ``identity`` lists the keys that count; at least two of them, none a filler."""
+
+    name: Slug
+    unit: Positive | None = None
+    serial: Text | None = None
+    uuid: Uuid | None = None
+    bmc_mac: Mac | None = None
+    identity: tuple[IdentityKey, ...] = ("serial", "uuid", "bmc_mac")
+    blueprint: BlueprintRef
+    state: WantedState = "ready"
+    bmc_address: Address | None = None
+    bmc_port: Port | None = None
+    system_disk: DiskChoice | None = None
+    ports: tuple[NodePort, ...] = ()
+    ssh: SshAccess | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _identity_defaults_to_what_is_given(cls, data: object) -> object:
+        if isinstance(data, dict) and "identity" not in data:
+            given = tuple(key for key in ("serial", "uuid", "bmc_mac") if data.get(key) is not None)
+            return {**data, "identity": given}
+        return data
+
+    @model_validator(mode="after")
+    def _identity_can_be_checked(self) -> Node:
+        if len(set(self.identity)) < 2:
+            raise ValueError(f"node {self.name} needs at least two identity keys out of serial, uuid, bmc_mac")
+        for key in self.identity:
+            if is_filler(getattr(self, key)):
+                raise ValueError(f"node {self.name}: identity key {key} has no usable value ({getattr(self, key)!r})")
+        return self
+
+
+class Rack(Frozen):
+    """``inventory/racks/<rack>.yaml``."""
+
+    schema_version: Literal[1] = Field(alias="schema")
+    name: Slug
+    site: Slug
+    position: Text = ""
+    height_u: Positive = 42
+    feeds: tuple[PowerFeed, ...] = ()
+    cooling_kw: float | None = Field(default=None, gt=0)
+    switches: tuple[Switch, ...] = ()
+    nodes: tuple[Node, ...] = ()

@@ -1,0 +1,61 @@
+"""A whole site repository as values: everything that people wrote, cross-referenced."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from pydantic import Field
+
+from metalwright.errors import UsageError
+from metalwright.model.addresses import AddressLock, KnownGoodLock
+from metalwright.model.base import Frozen
+from metalwright.model.blueprint import Blueprint
+from metalwright.model.network import Network
+from metalwright.model.rack import Node, Rack
+from metalwright.model.site import Site
+
+
+class SiteRepository(Frozen):
+    """Desired state of one site. ``blueprints`` is keyed by ``name@version``."""
+
+    site: Site
+    networks: tuple[Network, ...]
+    racks: tuple[Rack, ...]
+    blueprints: dict[str, Blueprint]
+    addresses: AddressLock = AddressLock()
+    known_good: KnownGoodLock = KnownGoodLock()
+    tree_digest: str = Field(description="digest of deploys, templates and group_data")
+
+    def nodes(self) -> tuple[Node, ...]:
+        """All nodes of all racks, in rack and file order."""
+        return tuple(node for rack in self.racks for node in rack.nodes)
+
+    def node(self, name: str) -> Node:
+        """The node of that name.
+
+        Raises:
+            UsageError: no such node; the hint names the nearest ones.
+        """
+        for node in self.nodes():
+            if node.name == name:
+                return node
+        names = [node.name for node in self.nodes()]
+        near = get_close_matches(name, names, n=3)
+        raise UsageError(
+            "no such node in the inventory",
+            where=name,
+            hint=f"did you mean {', '.join(near)}?" if near else f"known nodes: {', '.join(names) or 'none'}",
+        )
+
+    def rack_of(self, name: str) -> Rack:
+        """The rack that holds the node."""
+        node = self.node(name)
+        return next(rack for rack in self.racks if node in rack.nodes)
+
+    def blueprint_of(self, name: str) -> Blueprint:
+        """The blueprint that the node is pinned to."""
+        return self.blueprints[self.node(name).blueprint]
+
+    def network_of_purpose(self, purpose: str) -> Network | None:
+        """The network of that purpose, if the site has one."""
+        return next((network for network in self.networks if network.purpose == purpose), None)

@@ -1,0 +1,108 @@
+"""The site: where it is, how its BMCs and boot server are reached, and where its secrets live."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from metalwright.model.base import Address, Count, Frozen, Positive, Slug, Text
+
+SecretRef = Annotated[str, StringConstraints(pattern=r"^(env|file|command):.+$", strict=True)]
+"""``env:NAME``, ``file:PATH`` or ``command:PROGRAM ARGS``; a secret itself is never written in a file of the site."""
+
+Port = Annotated[int, Field(ge=1, le=65535, strict=True)]
+
+
+class FactoryCredential(Frozen):
+    """A login that machines of one maker leave the factory with; tried in the order written, each once a BMC."""
+
+    manufacturer: Text | None = None
+    user: Text
+    password: SecretRef
+
+
+class SecretStoreSettings(Frozen):
+    """The one writable store for the BMC credentials that metalwright makes.
+
+    ``encrypted-file`` keeps them in ``.metalwright/secrets.enc``; ``key`` opens it (default: a key file beside it
+    with mode 0600). ``commands`` calls two programs with the secret on stdin and stdout.
+    """
+
+    kind: Literal["encrypted-file", "commands"] = "encrypted-file"
+    key: SecretRef | None = None
+    get_command: Text | None = None
+    put_command: Text | None = None
+
+
+class RedfishSettings(Frozen):
+    """How BMCs are reached; times in seconds."""
+
+    port: Port = 443
+    connect_timeout_s: float = Field(default=30.0, gt=0)
+    read_timeout_s: float = Field(default=60.0, gt=0)
+    bmc_deadline_s: float = Field(default=300.0, gt=0)
+    requests_in_flight: Positive = 4
+
+
+class BootServerSettings(Frozen):
+    """The boot server and how the two sides see it: BMCs fetch media, nodes report and fetch images."""
+
+    listen: Address = "0.0.0.0"  # noqa: S104 - nodes and BMCs must reach it; the site can narrow it
+    http_port: Port = 8480
+    https_port: Port = 8481
+    address_for_bmc: Address
+    address_for_node: Address
+
+
+class AdminUser(Frozen):
+    """A person with sudo on every node."""
+
+    name: Slug
+    authorized_keys: tuple[Text, ...] = Field(min_length=1)
+
+
+class SshSettings(Frozen):
+    """How metalwright itself logs in to nodes; ``private_key`` is a path, ``None`` means the agent or default keys."""
+
+    user: Slug = "metalwright"
+    private_key: Text | None = None
+    connect_timeout_s: float = Field(default=10.0, gt=0)
+
+
+class AptSettings(Frozen):
+    """Package sources of the nodes: lines of sources.list, or none to keep the image's own."""
+
+    sources: tuple[Text, ...] = ()
+
+
+class Limits(Frozen):
+    """How much happens at once, and for how long a phase may wait (minutes)."""
+
+    parallel_nodes: Positive = 8
+    ramdisk_boot_minutes: float = Field(default=15, gt=0)
+    image_minutes: float = Field(default=60, gt=0)
+    os_boot_minutes: float = Field(default=15, gt=0)
+    bmc_settle_minutes: float = Field(default=10, gt=0)
+    attempts: Count = 2
+
+
+class Site(Frozen):
+    """``inventory/site.yaml``."""
+
+    schema_version: Literal[1] = Field(alias="schema")
+    name: Slug
+    region: Text = ""
+    domain: Text
+    ntp: tuple[Text, ...] = Field(min_length=1)
+    dns: tuple[Address, ...] = ()
+    journal: Text | None = None
+    secrets: SecretStoreSettings = SecretStoreSettings()
+    factory_credentials: tuple[FactoryCredential, ...] = ()
+    bmc_user: Slug = "metalwright"
+    redfish: RedfishSettings = RedfishSettings()
+    boot_server: BootServerSettings
+    admins: tuple[AdminUser, ...] = Field(min_length=1)
+    ssh: SshSettings = SshSettings()
+    apt: AptSettings = AptSettings()
+    limits: Limits = Limits()
