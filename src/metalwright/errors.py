@@ -20,6 +20,11 @@
     │   ├── BmcAuthError         login refused, or latched after a refusal
     │   ├── BmcAnswerError       an answer that is not what Redfish promises
     │   └── BmcRefusedError      a well-formed refusal (4xx/5xx with messages)
+    ├── SshError                 our own SSH to a node's operating system: no command result
+    │   ├── SshUnreachableError  no connection, or it broke
+    │   ├── SshHostKeyError      the host key differs from the pinned one
+    │   ├── SshAuthError         the login, or sudo, was refused
+    │   └── SshTimeoutError      a command did not end in time
     ├── DeployError              a pyinfra run failed or did not happen
     ├── ReadBackError            a write was accepted but is not there
     ├── AcceptanceError          a check failed or could not run
@@ -150,6 +155,26 @@ class BmcAnswerError(RedfishError):
 
 class BmcRefusedError(RedfishError):
     """A well-formed refusal with the BMC's own messages."""
+
+
+class SshError(MetalwrightError):
+    """An SSH exchange failed; ``where`` is ``node user@host:port``. Never the result of a command."""
+
+
+class SshUnreachableError(SshError):
+    """No connection within the time budget, or an open one broke."""
+
+
+class SshHostKeyError(SshError):
+    """The machine's SSH host key is not the pinned one; nothing was sent."""
+
+
+class SshAuthError(SshError):
+    """The login was refused, or sudo asked for a password."""
+
+
+class SshTimeoutError(SshError):
+    """A command did not end within its time limit."""
 
 
 class DeployError(MetalwrightError):
