@@ -117,7 +117,7 @@ class DiskRule(Message):
 class SeedFile(Message):
     """One file written into the root file system; ``mode`` is octal text, ``text`` its content."""
 
-    path: Annotated[str, StringConstraints(pattern=r"^/[^\0]+$")]
+    path: Annotated[str, StringConstraints(pattern=r"^/[^\x00]+$")]
     mode: Annotated[str, StringConstraints(pattern=r"^0[0-7]{3}$")] = "0644"
     text: str = Field(repr=False)
 

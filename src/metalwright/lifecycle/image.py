@@ -1,0 +1,179 @@
+"""The row that can destroy: when a disk is written, when the machine is left alone, when it is refused.
+
+Order of the questions: is a write of this chain already verified (then only boot it); is one under way (then
+watch it); is the wanted system there already (then nothing); may the disk be written at all; then write.
+"""
+
+from __future__ import annotations
+
+from metalwright.lifecycle.decisions import Act, Decision, Done, Effect, Failed, History, Wait
+from metalwright.lifecycle.observations import ImageObservation
+from metalwright.lifecycle.timing import Timing
+from metalwright.model.deployment import Deployment, DeploymentState
+
+CLEANUP = "eject"
+
+
+def decide_image(seen: ImageObservation, history: History, timing: Timing) -> Decision:
+    """Decision of the image phase."""
+    deployment = seen.deployment
+    if deployment is not None and deployment.task.image.file_sha256 == seen.wanted_sha256:
+        if deployment.state is DeploymentState.DONE:
+            return _after_verified_write(seen, deployment, history, timing)
+        if deployment.state is DeploymentState.FAILED and history.count("image"):
+            return _reported_failure(deployment)
+        if not deployment.state.is_final:
+            return _under_way(seen, deployment, history, timing)
+        if history.count("image"):
+            return Failed(
+                code="expired",
+                what="the deployment expired before the node finished",
+                hint="run provision again",
+                cleanup=CLEANUP,
+            )
+    if seen.carries_wanted_image and not seen.is_rebuild:
+        return _already_there(seen)
+    return _refusal(seen) or Act("image", f"write {seen.wanted_image}", Effect.DESTROY)
+
+
+def _already_there(seen: ImageObservation) -> Done:
+    return Done({"image": seen.wanted_image, "boot_id": seen.os.boot_id, "written": False})
+
+
+def _after_verified_write(seen: ImageObservation, deployment: Deployment, history: History, timing: Timing) -> Decision:
+    stamp = seen.os.stamp
+    if seen.os.kind == "ours" and stamp is not None and stamp.run == deployment.run:
+        done = deployment.done
+        return Done(
+            {
+                "image": seen.wanted_image,
+                "boot_id": seen.os.boot_id,
+                "written": True,
+                "read_back_sha256": done.read_back_sha256 if done else None,
+                "disk_serial": done.disk.serial if done else None,
+            }
+        )
+    if seen.is_medium_inserted or seen.power == "Off":
+        if history.count("boot_disk") >= timing.attempts:
+            return Failed(
+                code="boot-disk",
+                what="the BMC does not let go of the deploy medium or does not power on",
+                found=f"medium inserted: {seen.is_medium_inserted}, power {seen.power}",
+                hint="eject the medium by hand and power the node on; the disk is written and verified",
+            )
+        return Act("boot_disk", "eject the medium and boot the written disk", Effect.RESET)
+    silent = Failed(
+        code="os-boot",
+        what="the written system does not answer on SSH",
+        expected=f"SSH with the host key that the ramdisk reported, within {timing.os_boot_s / 60:.0f} minutes",
+        found=seen.os.detail or seen.os.kind,
+        hint="look at the console (`metalwright lab status` or the BMC); the disk is written and verified",
+    )
+    return Wait(1.0, "the written system boots", timing.os_boot_s, silent)
+
+
+def _under_way(seen: ImageObservation, deployment: Deployment, history: History, timing: Timing) -> Decision:
+    if deployment.state is DeploymentState.PREPARED:
+        return _awaiting_ramdisk(seen, history, timing)
+    if seen.power == "Off":
+        wrote = deployment.state is DeploymentState.GO
+        return Failed(
+            code="power-lost",
+            what="the node powered off in the middle of its deployment",
+            found="part of the disk was written" if wrote else "nothing was written",
+            hint="run provision again; the ramdisk's last words are on the serial console",
+            cleanup=CLEANUP,
+        )
+    stalled = Failed(
+        code="stalled",
+        what="the ramdisk stopped reporting",
+        found=f"last sign of life {seen.progress_age_s or 0:.0f} s ago in state {deployment.state}",
+        hint="look at the serial console, then run provision again",
+        cleanup="power_off",
+    )
+    if seen.progress_age_s is not None and seen.progress_age_s > timing.stall_s:
+        return stalled
+    return Wait(1.0, _progress_text(deployment), timing.image_s, stalled)
+
+
+def _awaiting_ramdisk(seen: ImageObservation, history: History, timing: Timing) -> Decision:
+    booted = seen.is_medium_inserted and seen.power == "On"
+    if not booted and not history.count("image"):
+        return Act("image", "insert the medium and boot the ramdisk", Effect.DESTROY)
+    if seen.power == "Off":
+        return Failed(
+            code="ramdisk-silent",
+            what="the node powered off without reporting to the boot server",
+            expected="a report from the ramdisk within its own time limit",
+            found="nothing was written",
+            hint="the node must reach the boot server's HTTPS port (site.yaml boot_server.address_for_node); "
+            "the serial console tells what it tried",
+            cleanup=CLEANUP,
+        )
+    silent = Failed(
+        code="ramdisk-silent",
+        what="the deploy ramdisk never reported",
+        expected=f"a report within {timing.ramdisk_boot_s / 60:.0f} minutes of power-on",
+        found="nothing was written",
+        hint="check that the BMC booted the virtual CD and that the node reaches the boot server",
+        cleanup="power_off",
+    )
+    return Wait(1.0, "the ramdisk boots", timing.ramdisk_boot_s, silent)
+
+
+def _reported_failure(deployment: Deployment) -> Failed:
+    failure = deployment.failure
+    if failure is None:
+        return Failed(code="image", what="the deployment failed without a reason", cleanup=CLEANUP)
+    return Failed(
+        code=failure.code,
+        what=failure.what,
+        expected=failure.expected,
+        found=failure.found,
+        hint="part of the disk was written: run it again" if failure.wrote else "the disk was not written",
+        cleanup=CLEANUP,
+    )
+
+
+def _refusal(seen: ImageObservation) -> Failed | None:
+    if seen.os.kind == "answers" and not seen.may_overwrite:
+        return Failed(
+            code="os-answers",
+            what="an operating system answers on this node, and it is not one that we can authenticate",
+            expected="a silent node, or one with a host key that we know",
+            found=seen.os.detail,
+            hint="if it really must go: add --overwrite NODE",
+        )
+    if seen.os.kind == "ours" and not seen.is_rebuild and not seen.may_overwrite:
+        found = seen.os.stamp.image if seen.os.stamp else "no stamp"
+        return Failed(
+            code="os-answers",
+            what="the node runs another image and its system answers",
+            expected=f"sha256:{seen.wanted_sha256}",
+            found=found,
+            hint="use `metalwright rebuild NODE`, or provision with --overwrite NODE",
+        )
+    if seen.was_ready and not seen.is_rebuild and not seen.may_overwrite:
+        return Failed(
+            code="was-ready",
+            what="the node was ready and does not answer now",
+            expected="SSH with the known host key",
+            found=seen.os.detail or "nothing answers",
+            hint="bring it back with `metalwright rebuild NODE`; provision never re-images a ready node",
+        )
+    if not seen.has_grant:
+        return Failed(
+            code="grant",
+            what="no grant allows to write this node's disk",
+            hint="make one with `metalwright plan NODE --grant`, or run provision and confirm",
+        )
+    return None
+
+
+def _progress_text(deployment: Deployment) -> str:
+    progress = deployment.progress
+    if progress is None:
+        return "the ramdisk looks at the machine"
+    if not progress.total_bytes:
+        return progress.step
+    return f"{progress.step} {100 * progress.done_bytes / progress.total_bytes:.0f} %"

@@ -1,0 +1,249 @@
+"""What each phase sees: frozen values, read anew at every turn. ``changes`` is what the phase would do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from metalwright.model.certificate import Certificate
+from metalwright.model.deployment import Deployment
+from metalwright.model.finding import Finding, MatchResult
+from metalwright.model.image import Stamp
+from metalwright.model.phase import Phase
+from metalwright.model.plan import Change
+
+
+class Observation(Protocol):
+    """Every observation can say what it would change."""
+
+    def changes(self) -> tuple[Change, ...]:
+        """Differences between desired and observed, in the order of removal."""
+        ...
+
+
+@dataclass(frozen=True)
+class IdentifyObservation:
+    """Contradictions of the declared identity keys; the TLS pin."""
+
+    findings: tuple[Finding, ...]
+    pin: Literal["pinned", "first-use", "plain-http"]
+    serials: Mapping[str, str | None] = field(default_factory=dict)
+
+    def changes(self) -> tuple[Change, ...]:
+        """Looking changes nothing."""
+        return ()
+
+
+@dataclass(frozen=True)
+class CredentialsObservation:
+    """Whether our own account opens the BMC, and whether a rotation is half done."""
+
+    user: str
+    own_login_works: bool
+    is_staged: bool = False
+
+    def changes(self) -> tuple[Change, ...]:
+        """A new password, never its value."""
+        if self.own_login_works and not self.is_staged:
+            return ()
+        what = "finish the rotation of the BMC password" if self.is_staged else "give the BMC its own password"
+        return (Change(phase=Phase.CREDENTIALS, what=what, from_="factory", to=f"account {self.user}"),)
+
+
+@dataclass(frozen=True)
+class MatchObservation:
+    """Hardware against the blueprint."""
+
+    result: MatchResult
+
+    def changes(self) -> tuple[Change, ...]:
+        """Hardware is changed by people."""
+        return ()
+
+
+@dataclass(frozen=True)
+class AddressObservation:
+    """Where the BMC answers and where it should; ``answers_at_allocated`` includes key and identity."""
+
+    allocated: str
+    current: str
+    answers_at_allocated: bool
+
+    def changes(self) -> tuple[Change, ...]:
+        """The move of the BMC."""
+        if self.answers_at_allocated:
+            return ()
+        return (Change(phase=Phase.ADDRESS, what="BMC address", from_=self.current, to=self.allocated),)
+
+
+@dataclass(frozen=True)
+class VersionCheck:
+    """One firmware constraint. ``holds`` is ``None`` when the version is unknown or cannot be compared."""
+
+    name: str
+    constraint: str
+    found: str | None
+    holds: bool | None
+
+
+@dataclass(frozen=True)
+class FirmwareObservation:
+    """Firmware versions against the blueprint's constraints."""
+
+    checks: tuple[VersionCheck, ...]
+
+    def changes(self) -> tuple[Change, ...]:
+        """Versions that must move."""
+        return tuple(
+            Change(phase=Phase.FIRMWARE, what=f"firmware {check.name}", from_=check.found, to=check.constraint)
+            for check in self.checks
+            if check.holds is False
+        )
+
+
+@dataclass(frozen=True)
+class AttributeChange:
+    """One BIOS attribute; ``current`` is ``None`` when the BMC does not show it."""
+
+    name: str
+    current: str | None
+    desired: str
+
+
+@dataclass(frozen=True)
+class BiosObservation:
+    """The compiled plan: refusals, changes still to write, and changes that are pending until a reset."""
+
+    registry: str
+    refusals: tuple[str, ...] = ()
+    to_write: tuple[AttributeChange, ...] = ()
+    pending: tuple[AttributeChange, ...] = ()
+
+    def changes(self) -> tuple[Change, ...]:
+        """Attributes that differ; a reset applies them."""
+        return tuple(
+            Change(phase=Phase.BIOS, what=f"BIOS {item.name}", from_=item.current, to=item.desired, disruptive=True)
+            for item in (*self.to_write, *self.pending)
+        )
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """One setting that is not as it should be."""
+
+    what: str
+    found: str
+    wanted: str
+
+
+@dataclass(frozen=True)
+class HardenObservation:
+    """Accounts, protocols and clock of the BMC."""
+
+    deviations: tuple[Deviation, ...]
+
+    def changes(self) -> tuple[Change, ...]:
+        """Settings to write."""
+        return tuple(
+            Change(phase=Phase.HARDEN, what=item.what, from_=item.found, to=item.wanted) for item in self.deviations
+        )
+
+
+@dataclass(frozen=True)
+class OsView:
+    """What answers on the node's own address.
+
+    ``ours``: the SSH host key is the one that we know, and login works. ``answers``: a TCP port is open but the
+    machine could not be authenticated. ``silent``: nothing answers.
+    """
+
+    kind: Literal["ours", "answers", "silent"]
+    stamp: Stamp | None = None
+    boot_id: str | None = None
+    detail: str | None = None
+
+
+@dataclass(frozen=True)
+class ImageObservation:
+    """All that decides about writing a disk. ``deployment`` is the newest of this chain of runs, or none."""
+
+    wanted_image: str
+    wanted_sha256: str
+    journal_id: str
+    is_rebuild: bool
+    os: OsView
+    power: str | None
+    is_medium_inserted: bool
+    deployment: Deployment | None
+    has_grant: bool
+    may_overwrite: bool
+    was_ready: bool
+    progress_age_s: float | None = None
+
+    @property
+    def carries_wanted_image(self) -> bool:
+        """Whether the running system is ours and was written from the wanted image."""
+        stamp = self.os.stamp
+        return self.os.kind == "ours" and stamp is not None and stamp.image == f"sha256:{self.wanted_sha256}"
+
+    def changes(self) -> tuple[Change, ...]:
+        """The re-image, when one is needed."""
+        if self.carries_wanted_image and not self.is_rebuild:
+            return ()
+        found = self.os.stamp.image if self.os.stamp else {"silent": "nothing answers"}.get(self.os.kind, "unknown OS")
+        return (
+            Change(
+                phase=Phase.IMAGE,
+                what="write the system disk",
+                from_=found,
+                to=f"{self.wanted_image} (sha256:{self.wanted_sha256[:12]}…)",
+                disruptive=True,
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class SoftwareObservation:
+    """Whether the recipe that was last accepted on this node is the present one."""
+
+    recipe: str
+    accepted_recipe: str | None
+
+    def changes(self) -> tuple[Change, ...]:
+        """A new recipe means that the deploys have something to do."""
+        if self.recipe == self.accepted_recipe:
+            return ()
+        return (
+            Change(phase=Phase.SOFTWARE, what="apply the software recipe", from_=self.accepted_recipe, to=self.recipe),
+        )
+
+
+@dataclass(frozen=True)
+class AcceptObservation:
+    """The certificate in force, and what happened since it was issued."""
+
+    recipe: str
+    certificate: Certificate | None
+    is_valid: bool
+    software_changed: bool
+
+    def changes(self) -> tuple[Change, ...]:
+        """Tests to run."""
+        if self.is_valid and not self.software_changed:
+            return ()
+        return (Change(phase=Phase.ACCEPT, what="run the acceptance tests", to=self.recipe),)
+
+
+@dataclass(frozen=True)
+class ReadyObservation:
+    """What is left before the node joins the pool."""
+
+    unsettled: tuple[str, ...]
+    is_recorded: bool
+
+    def changes(self) -> tuple[Change, ...]:
+        """The record of the known-good tuple."""
+        if self.is_recorded:
+            return ()
+        return (Change(phase=Phase.READY, what="record the known-good tuple", to="ready"),)

@@ -1,0 +1,204 @@
+"""The state table: for each phase, observation × history → decision. Pure; the runner turns it."""
+
+from __future__ import annotations
+
+from metalwright.lifecycle.decisions import Act, Decision, Done, Effect, Failed, History, Wait
+from metalwright.lifecycle.image import decide_image
+from metalwright.lifecycle.observations import (
+    AcceptObservation,
+    AddressObservation,
+    BiosObservation,
+    CredentialsObservation,
+    FirmwareObservation,
+    HardenObservation,
+    IdentifyObservation,
+    ImageObservation,
+    MatchObservation,
+    Observation,
+    ReadyObservation,
+    SoftwareObservation,
+)
+from metalwright.lifecycle.timing import Timing
+
+__all__ = ["Timing", "decide"]
+
+
+def decide(observation: Observation, history: History, timing: Timing) -> Decision:
+    """The one entry: what to do about what was seen.
+
+    Raises:
+        TypeError: an observation of no known phase.
+    """
+    match observation:
+        case IdentifyObservation():
+            return _identify(observation)
+        case CredentialsObservation():
+            return _credentials(observation, history)
+        case MatchObservation():
+            return _match(observation)
+        case AddressObservation():
+            return _address(observation, history, timing)
+        case FirmwareObservation():
+            return _firmware(observation)
+        case BiosObservation():
+            return _bios(observation, history, timing)
+        case HardenObservation():
+            return _harden(observation, history)
+        case ImageObservation():
+            return decide_image(observation, history, timing)
+        case SoftwareObservation():
+            return _software(history)
+        case AcceptObservation():
+            return _accept(observation, history)
+        case ReadyObservation():
+            return _ready(observation, history)
+    raise TypeError(f"no row of the state table for {type(observation).__name__}")
+
+
+def _identify(seen: IdentifyObservation) -> Decision:
+    contradictions = [finding for finding in seen.findings if finding.verdict == "FAIL"]
+    if contradictions:
+        first = contradictions[0]
+        return Failed(
+            code="identity",
+            what=f"this is not the declared machine: {first.slot or first.code} differs",
+            expected="; ".join(f"{item.slot or item.code} {item.expected}" for item in contradictions),
+            found="; ".join(f"{item.slot or item.code} {item.found}" for item in contradictions),
+            hint=first.hint or "compare the sticker with the rack file; nothing was written",
+        )
+    unknown = [finding for finding in seen.findings if finding.verdict == "DEFERRED"]
+    if len(unknown) == len(seen.findings) > 0 and not seen.serials:
+        return Failed(code="identity", what="the BMC shows none of the declared identity keys", hint="check the BMC")
+    return Done(
+        {"pin": seen.pin, **{key: value for key, value in seen.serials.items() if value}},
+        deferred=tuple(f"identity {finding.slot or finding.code}" for finding in unknown),
+    )
+
+
+def _credentials(seen: CredentialsObservation, history: History) -> Decision:
+    if not seen.changes():
+        return Done({"account": seen.user})
+    act = Act("credentials", seen.changes()[0].what, Effect.WRITE)
+    return _act_once(history, act, "the BMC keeps its old password")
+
+
+def _match(seen: MatchObservation) -> Decision:
+    contradictions = [item for item in seen.result.findings if item.verdict == "FAIL"]
+    if contradictions:
+        return Failed(
+            code="match",
+            what=f"the hardware contradicts the blueprint in {len(contradictions)} place(s)",
+            expected="; ".join(f"{item.slot or item.code}: {item.expected}" for item in contradictions),
+            found="; ".join(f"{item.slot or item.code}: {item.found}" for item in contradictions),
+            hint=contradictions[0].hint or f"see `metalwright match {seen.result.node}`",
+        )
+    deferred = tuple(f"{item.code} {item.slot or ''}".strip() for item in seen.result.findings)
+    return Done({"verdict": seen.result.verdict}, deferred=deferred)
+
+
+def _address(seen: AddressObservation, history: History, timing: Timing) -> Decision:
+    if seen.answers_at_allocated:
+        return Done({"address": seen.allocated})
+    if not history.count("address"):
+        return Act("address", f"move the BMC from {seen.current} to {seen.allocated}", Effect.WRITE)
+    lost = Failed(
+        code="address",
+        what="the BMC does not answer at its allocated address",
+        expected=seen.allocated,
+        found=f"last seen at {seen.current}",
+        hint="check VLAN and prefix of the management port; `metalwright discover` finds it again",
+    )
+    return Wait(2.0, f"BMC moves to {seen.allocated}", timing.bmc_settle_s, lost)
+
+
+def _firmware(seen: FirmwareObservation) -> Decision:
+    wrong = [check for check in seen.checks if check.holds is False]
+    if wrong:
+        return Failed(
+            code="firmware",
+            what="firmware does not satisfy the blueprint",
+            expected="; ".join(f"{check.name} {check.constraint}" for check in wrong),
+            found="; ".join(f"{check.name} {check.found}" for check in wrong),
+            hint="update it with the vendor's tool, then run provision again",
+        )
+    unknown = tuple(f"firmware {check.name}" for check in seen.checks if check.holds is None)
+    return Done({check.name: check.found for check in seen.checks}, deferred=unknown)
+
+
+def _bios(seen: BiosObservation, history: History, timing: Timing) -> Decision:
+    if seen.refusals:
+        return Failed(
+            code="bios",
+            what=f"{len(seen.refusals)} BIOS attribute(s) are refused by {seen.registry}",
+            found="; ".join(seen.refusals),
+            hint="correct the blueprint: `metalwright check` tells the same without hardware",
+        )
+    if not seen.to_write and not seen.pending:
+        return Done({"registry": seen.registry})
+    count = history.count("bios")
+    names = ", ".join(item.name for item in (*seen.to_write, *seen.pending))
+    not_taken = Failed(
+        code="bios-read-back",
+        what="BIOS attributes did not take effect after a reset",
+        expected="; ".join(f"{item.name}={item.desired}" for item in (*seen.to_write, *seen.pending)),
+        found="; ".join(f"{item.name}={item.current}" for item in (*seen.to_write, *seen.pending)),
+        hint="look for a foreign pending job on the BMC or a locked BIOS; nothing else was changed",
+    )
+    if count and history.since_last_s < timing.bmc_settle_s:
+        return Wait(2.0, f"BIOS applies {names}", timing.bmc_settle_s, not_taken)
+    if count >= timing.attempts:
+        return not_taken
+    return Act("bios", f"write {names}", Effect.RESET)
+
+
+def _harden(seen: HardenObservation, history: History) -> Decision:
+    if not seen.deviations:
+        return Done({})
+    names = ", ".join(item.what for item in seen.deviations)
+    return _act_once(history, Act("harden", names, Effect.WRITE), f"still not as wanted: {names}")
+
+
+def _software(history: History) -> Decision:
+    if history.count("software"):
+        return Done({})
+    return Act("software", "apply the software recipe", Effect.WRITE)
+
+
+def _accept(seen: AcceptObservation, history: History) -> Decision:
+    certificate = seen.certificate
+    if seen.is_valid and certificate is not None and (history.count("accept") or not seen.software_changed):
+        return Done({"verdict": certificate.verdict, "expires": certificate.expires.isoformat()})
+    if not history.count("accept"):
+        return Act("accept", "run the acceptance tests", Effect.READ)
+    failures = [test for test in certificate.tests if test.verdict != "PASS"] if certificate else []
+    return Failed(
+        code="accept",
+        what=f"acceptance verdict is {certificate.verdict if certificate else 'NOT-RUN'}",
+        expected="every required test PASS",
+        found="; ".join(f"{test.name}: {test.verdict} {test.why or ''}".strip() for test in failures) or None,
+        hint="the JUnit report is under .metalwright/acceptance; repair and run provision again",
+    )
+
+
+def _ready(seen: ReadyObservation, history: History) -> Decision:
+    if seen.unsettled:
+        return Failed(
+            code="unsettled",
+            what="facts that the BMC could not tell were not settled by a better witness",
+            found=", ".join(seen.unsettled),
+            hint="add an acceptance check for them, or a BMC firmware that reports them",
+        )
+    if seen.is_recorded:
+        return Done({})
+    return _act_once(history, Act("record", "record the known-good tuple", Effect.READ), "the record was not kept")
+
+
+def _act_once(history: History, act: Act, otherwise: str) -> Decision:
+    """An act that must show at once; a second round means that it did not take."""
+    if not history.count(act.name):
+        return act
+    return Failed(
+        code=f"{act.name}-read-back",
+        what=f"{act.name}: {otherwise}",
+        hint="the write was accepted but a later read does not show it; see the journal for the BMC's answers",
+    )

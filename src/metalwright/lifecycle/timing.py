@@ -1,0 +1,30 @@
+"""How long phases may wait, in seconds, and how often an act is tried."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from metalwright.model.site import Limits
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Limits in seconds; ``attempts`` bounds repeated acts in one invocation."""
+
+    bmc_settle_s: float = 600.0
+    ramdisk_boot_s: float = 900.0
+    image_s: float = 3600.0
+    os_boot_s: float = 900.0
+    stall_s: float = 180.0
+    attempts: int = 2
+
+    @classmethod
+    def from_limits(cls, limits: Limits) -> Timing:
+        """The site's limits, minutes to seconds."""
+        return cls(
+            bmc_settle_s=limits.bmc_settle_minutes * 60,
+            ramdisk_boot_s=limits.ramdisk_boot_minutes * 60,
+            image_s=limits.image_minutes * 60,
+            os_boot_s=limits.os_boot_minutes * 60,
+            attempts=max(1, limits.attempts),
+        )

@@ -1,0 +1,261 @@
+"""The row that can destroy: every way in which it must not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metalwright.lifecycle import Act, Done, Effect, Failed, History, Timing, Wait, decide
+from metalwright.lifecycle.observations import ImageObservation, OsView
+from metalwright.model.agent_protocol import (
+    Disk,
+    DiskContent,
+    DiskRule,
+    DiskStamp,
+    ExpectedIdentity,
+    Failure,
+    FailureCode,
+    ImageTask,
+    Progress,
+    ProgressStep,
+    Seed,
+    Task,
+)
+from metalwright.model.agent_protocol import Done as AgentDone
+from metalwright.model.deployment import Deployment, DeploymentState
+from metalwright.model.image import Stamp
+
+NOW = datetime(2026, 11, 1, tzinfo=UTC)
+WANTED, OTHER = "a" * 64, "b" * 64
+TIMING = Timing()
+SILENT = OsView("silent")
+
+
+def stamp(run: str = "run-1", image: str = WANTED) -> Stamp:
+    return Stamp(node="n1", run=run, recipe="sha256:r", image=f"sha256:{image}", journal="j1", written=NOW)
+
+
+def deployment(state: DeploymentState, run: str = "run-1", image: str = WANTED, wrote: bool = False) -> Deployment:
+    disk = Disk(path="/dev/nvme0n1", serial="S1", size_bytes=4 << 30, content=DiskContent(state="blank"))
+    task = Task(
+        run=run,
+        node="n1",
+        expect=ExpectedIdentity(keys=("serial", "uuid"), serial="A", uuid="B"),
+        image=ImageTask(
+            name="debian",
+            version="1",
+            format="raw",
+            file_sha256=image,
+            file_size_bytes=10,
+            content_sha256=image,
+            content_size_bytes=10,
+            chunk_bytes=10,
+            chunk_sha256=(image,),
+        ),
+        disk=DiskRule(role="system"),
+        stamp=DiskStamp(node="n1", run=run, recipe="r", image="i", journal="j1", written="now"),
+        seed=Seed(hostname="n1", fqdn="n1.example"),
+    )
+    return Deployment(
+        deployment_id="d1",
+        run=run,
+        node="n1",
+        state=state,
+        created=NOW,
+        expires=NOW + timedelta(hours=1),
+        token_sha256="0" * 64,
+        nonce_sha256="0" * 64,
+        media_secret_sha256="0" * 64,
+        image_secret_sha256="0" * 64,
+        media_path=Path("m.iso"),
+        image_path=Path("i.raw"),
+        task=task,
+        done=AgentDone(disk=disk, content_sha256=image, read_back_sha256=image)
+        if state is DeploymentState.DONE
+        else None,
+        failure=Failure(code=FailureCode.FOREIGN_DISK, what="not ours", wrote=wrote)
+        if state is DeploymentState.FAILED
+        else None,
+    )
+
+
+def seen(**changes: object) -> ImageObservation:
+    base = ImageObservation(
+        wanted_image="debian@1",
+        wanted_sha256=WANTED,
+        journal_id="j1",
+        is_rebuild=False,
+        os=SILENT,
+        power="Off",
+        is_medium_inserted=False,
+        deployment=None,
+        has_grant=True,
+        may_overwrite=False,
+        was_ready=False,
+    )
+    return replace(base, **changes)  # type: ignore[arg-type]  # test shorthand
+
+
+def test_a_silent_blank_node_with_a_grant_is_written() -> None:
+    assert decide(seen(), History(), TIMING) == Act("image", "write debian@1", Effect.DESTROY)
+
+
+def test_without_a_grant_nothing_is_written_and_the_hint_names_the_command() -> None:
+    decision = decide(seen(has_grant=False), History(), TIMING)
+    assert isinstance(decision, Failed)
+    assert decision.code == "grant"
+    assert "metalwright plan NODE --grant" in (decision.hint or "")
+
+
+def test_a_node_that_runs_the_wanted_image_is_left_alone() -> None:
+    decision = decide(seen(os=OsView("ours", stamp(), boot_id="b"), power="On"), History(), TIMING)
+    assert isinstance(decision, Done)
+    assert decision.evidence["written"] is False
+
+
+def test_a_rebuild_writes_a_node_that_runs_the_wanted_image() -> None:
+    decision = decide(seen(os=OsView("ours", stamp()), power="On", is_rebuild=True), History(), TIMING)
+    assert isinstance(decision, Act)
+    assert decision.effect is Effect.DESTROY
+
+
+@pytest.mark.parametrize("rebuild", [False, True])
+def test_an_operating_system_that_cannot_be_authenticated_needs_overwrite(rebuild: bool) -> None:
+    view = OsView("answers", detail="SSH-2.0-OpenSSH_9.2")
+    decision = decide(seen(os=view, power="On", is_rebuild=rebuild), History(), TIMING)
+    assert isinstance(decision, Failed)
+    assert decision.code == "os-answers"
+    assert isinstance(decide(seen(os=view, is_rebuild=rebuild, may_overwrite=True), History(), TIMING), Act)
+
+
+def test_provision_never_replaces_another_image_of_ours_that_answers() -> None:
+    decision = decide(seen(os=OsView("ours", stamp(image=OTHER)), power="On"), History(), TIMING)
+    assert isinstance(decision, Failed)
+    assert "rebuild" in (decision.hint or "")
+
+
+def test_provision_never_re_images_a_node_that_was_ready_and_is_silent_now() -> None:
+    decision = decide(seen(was_ready=True), History(), TIMING)
+    assert isinstance(decision, Failed)
+    assert decision.code == "was-ready"
+    assert isinstance(decide(seen(was_ready=True, is_rebuild=True), History(), TIMING), Act)
+
+
+def test_a_verified_write_is_booted_and_never_repeated() -> None:
+    view = seen(deployment=deployment(DeploymentState.DONE), has_grant=False)
+    assert decide(view, History(), TIMING) == Act(
+        "boot_disk", "eject the medium and boot the written disk", Effect.RESET
+    )
+    booting = replace(view, power="On")
+    assert isinstance(decide(booting, History({"boot_disk": 1}), TIMING), Wait)
+    done = decide(replace(booting, os=OsView("ours", stamp(), boot_id="b2")), History({"boot_disk": 1}), TIMING)
+    assert isinstance(done, Done)
+    assert done.evidence["read_back_sha256"] == WANTED
+
+
+def test_a_verified_write_is_not_taken_from_the_stamp_of_another_run() -> None:
+    view = seen(
+        deployment=deployment(DeploymentState.DONE, run="run-2"), power="On", os=OsView("ours", stamp(run="run-1"))
+    )
+    assert isinstance(decide(view, History(), TIMING), Wait)
+
+
+def test_a_write_under_way_is_watched_and_not_started_again() -> None:
+    for state in (DeploymentState.HELLO, DeploymentState.GO):
+        view = seen(deployment=deployment(state), power="On", is_medium_inserted=True, has_grant=False)
+        assert isinstance(decide(view, History(), TIMING), Wait)
+
+
+@pytest.mark.parametrize(
+    ("state", "said"), [(DeploymentState.HELLO, "nothing was written"), (DeploymentState.GO, "part of the disk")]
+)
+def test_power_lost_during_a_deployment_says_whether_the_disk_was_touched(state: DeploymentState, said: str) -> None:
+    decision = decide(seen(deployment=deployment(state), power="Off"), History({"image": 1}), TIMING)
+    assert isinstance(decision, Failed)
+    assert said in (decision.found or "")
+    assert decision.cleanup == "eject"
+
+
+def test_a_medium_that_was_prepared_before_a_crash_is_inserted_by_the_next_run() -> None:
+    view = seen(deployment=deployment(DeploymentState.PREPARED))
+    assert isinstance(decide(view, History(), TIMING), Act)
+    failed = decide(view, History({"image": 1}), TIMING)
+    assert isinstance(failed, Failed)
+    assert failed.code == "ramdisk-silent"
+
+
+def test_a_failure_that_the_ramdisk_reported_is_shown_as_it_was_said() -> None:
+    decision = decide(seen(deployment=deployment(DeploymentState.FAILED)), History({"image": 1}), TIMING)
+    assert isinstance(decision, Failed)
+    assert (decision.code, decision.what) == ("foreign-disk", "not ours")
+
+
+def test_a_deployment_of_another_image_is_not_mistaken_for_the_wanted_one() -> None:
+    view = seen(deployment=deployment(DeploymentState.DONE, image=OTHER), has_grant=False)
+    decision = decide(view, History(), TIMING)
+    assert isinstance(decision, Failed)
+    assert decision.code == "grant"
+
+
+def test_a_ramdisk_that_stops_reporting_is_fenced_by_power_off() -> None:
+    view = seen(
+        deployment=deployment(DeploymentState.GO).model_copy(
+            update={"progress": Progress(step=ProgressStep.WRITE, done_bytes=5, total_bytes=10)}
+        ),
+        power="On",
+        is_medium_inserted=True,
+        progress_age_s=TIMING.stall_s + 1,
+    )
+    decision = decide(view, History({"image": 1}), TIMING)
+    assert isinstance(decision, Failed)
+    assert decision.cleanup == "power_off"
+
+
+observations = st.builds(
+    seen,
+    is_rebuild=st.booleans(),
+    os=st.sampled_from(
+        [SILENT, OsView("answers", detail="x"), OsView("ours", stamp()), OsView("ours", stamp(image=OTHER))]
+    ),
+    power=st.sampled_from(["On", "Off", None, "PoweringOn"]),
+    is_medium_inserted=st.booleans(),
+    deployment=st.one_of(
+        st.none(),
+        st.builds(deployment, st.sampled_from(list(DeploymentState)), image=st.sampled_from([WANTED, OTHER])),
+    ),
+    has_grant=st.booleans(),
+    may_overwrite=st.booleans(),
+    was_ready=st.booleans(),
+    progress_age_s=st.one_of(st.none(), st.floats(0, 1000)),
+)
+histories = st.builds(
+    History, st.dictionaries(st.sampled_from(["image", "boot_disk"]), st.integers(0, 3)), st.floats(0, 1e4)
+)
+
+
+@given(observations, histories)
+def test_no_state_of_the_world_starts_a_new_write_without_a_grant(view: ImageObservation, history: History) -> None:
+    decision = decide(view, history, TIMING)
+    if isinstance(decision, Act) and decision.effect is Effect.DESTROY:
+        prepared = view.deployment is not None and view.deployment.state is DeploymentState.PREPARED
+        assert view.has_grant or prepared
+
+
+@given(observations, histories)
+def test_nothing_that_answers_is_overwritten_by_provision_unless_told(view: ImageObservation, history: History) -> None:
+    decision = decide(replace(view, is_rebuild=False, deployment=None), history, TIMING)
+    if view.os.kind != "silent" and not view.may_overwrite:
+        assert not isinstance(decision, Act)
+
+
+@given(observations, histories)
+def test_every_failure_explains_itself(view: ImageObservation, history: History) -> None:
+    decision = decide(view, history, TIMING)
+    if isinstance(decision, Failed):
+        assert decision.what
+        assert decision.hint
