@@ -1,0 +1,1 @@
+"""Turns the state table: provision, rebuild and plan, locally or from a shared queue."""

@@ -1,0 +1,219 @@
+"""One turn of the state table for one node: observe, decide, act or wait. The same function for every runner."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from metalwright.errors import MetalwrightError
+from metalwright.lifecycle import Act, Decision, Done, Failed, History, Timing, Wait, decide
+from metalwright.lifecycle.observations import Observation
+from metalwright.model.phase import PHASES, Phase
+from metalwright.runner.events import RunEvents
+
+
+class Handlers(Protocol):
+    """The edges of one node: reading the world, and changing it. Neither sleeps."""
+
+    def observe(self, phase: Phase, deferred: tuple[str, ...]) -> Observation:
+        """Read what the phase needs to know; ``deferred`` are the facts that earlier phases left open.
+
+        Raises:
+            MetalwrightError: the world could not be read.
+        """
+        ...
+
+    def act(self, phase: Phase, act: Act) -> dict[str, Any]:
+        """Do one thing; returns evidence.
+
+        Raises:
+            MetalwrightError: it failed; nothing is known about its effect.
+        """
+        ...
+
+    def cleanup(self, name: str) -> None:
+        """Leave the machine safe after a failure.
+
+        Raises:
+            MetalwrightError: the machine could not be left safe.
+        """
+        ...
+
+
+class Record(Protocol):
+    """Durable history of one node in one run; every method returns after the write is on disk."""
+
+    def phase_started(self, phase: Phase) -> None:
+        """The phase is looked at for the first time in this invocation."""
+
+    def acting(self, phase: Phase, act: Act) -> None:
+        """Written before the act."""
+
+    def acted(self, phase: Phase, act: Act, evidence: dict[str, Any]) -> None:
+        """Written after the act."""
+
+    def phase_done(self, phase: Phase, done: Done) -> None:
+        """The phase is true."""
+
+    def failed(self, phase: Phase, failure: Failed) -> None:
+        """The node stops here."""
+
+    def ready(self) -> None:
+        """All phases are true."""
+
+
+@dataclass
+class NodeProgress:
+    """Where one node is in this invocation. Starts at the first phase: no recorded result is believed."""
+
+    node: str
+    index: int = 0
+    acts: dict[str, int] = field(default_factory=dict)
+    phase_begun: float = 0.0
+    last_act: float = 0.0
+    is_announced: bool = False
+    deferred: tuple[str, ...] = ()
+    finished: bool = False
+    failure: Failed | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def phase(self) -> Phase:
+        """The phase under way."""
+        return PHASES[self.index]
+
+    def history(self, now: float) -> History:
+        """What the table needs to know of this invocation."""
+        return History(dict(self.acts), now - (self.last_act or self.phase_begun))
+
+
+@dataclass(frozen=True)
+class NodeTurner:
+    """Turns one node. ``clock`` is monotonic seconds."""
+
+    handlers: Handlers
+    record: Record
+    events: RunEvents
+    timing: Timing
+    last_phase: Phase = Phase.READY
+    clock: Callable[[], float] = time.monotonic
+
+    def turn(self, progress: NodeProgress) -> float:
+        """Do one step; returns the seconds until the next turn (0: at once)."""
+        self._announce(progress)
+        decision = self._decide(progress)
+        match decision:
+            case Done():
+                self._finish_phase(progress, decision)
+            case Act():
+                self._act(progress, decision)
+            case Wait():
+                return self._wait(progress, decision)
+            case Failed():
+                self._fail(progress, decision)
+        return 0.0
+
+    def _announce(self, progress: NodeProgress) -> None:
+        if progress.is_announced:
+            return
+        progress.is_announced = True
+        progress.phase_begun = self.clock()
+        progress.last_act = 0.0
+        progress.acts = {}
+        self.record.phase_started(progress.phase)
+        self.events.phase_started(progress.node, progress.phase)
+
+    def _decide(self, progress: NodeProgress) -> Decision:
+        try:
+            seen = self.handlers.observe(progress.phase, progress.deferred)
+        except MetalwrightError as error:
+            return self._unreadable(progress, error)
+        return decide(seen, progress.history(self.clock()), self.timing)
+
+    def _unreadable(self, progress: NodeProgress, error: MetalwrightError) -> Decision:
+        """A BMC that was just told to change may be silent for a while; otherwise the error stands."""
+        failure = failure_from(error)
+        since_act = self.clock() - progress.last_act
+        if (
+            progress.last_act
+            and failure.code in ("bmc-unreachable", "bmc-answer")
+            and (since_act < self.timing.bmc_settle_s)
+        ):
+            return Wait(2.0, f"the BMC settles ({error.what})", self.timing.bmc_settle_s, failure)
+        return failure
+
+    def _act(self, progress: NodeProgress, act: Act) -> None:
+        phase = progress.phase
+        self.record.acting(phase, act)
+        self.events.acting(progress.node, phase, act.why)
+        progress.acts[act.name] = progress.acts.get(act.name, 0) + 1
+        try:
+            evidence = self.handlers.act(phase, act)
+        except MetalwrightError as error:
+            self._fail(progress, failure_from(error))
+            return
+        finally:
+            progress.last_act = self.clock()
+        self.record.acted(phase, act, evidence)
+
+    def _wait(self, progress: NodeProgress, wait: Wait) -> float:
+        since = self.clock() - (progress.last_act or progress.phase_begun)
+        if since >= wait.limit_s:
+            self._fail(progress, wait.when_over)
+            return 0.0
+        self.events.waiting(progress.node, progress.phase, wait.why)
+        return wait.seconds
+
+    def _finish_phase(self, progress: NodeProgress, done: Done) -> None:
+        phase = progress.phase
+        seconds = self.clock() - progress.phase_begun
+        progress.seconds[phase] = round(seconds, 2)
+        progress.deferred = (*progress.deferred, *done.deferred)
+        self.record.phase_done(phase, done)
+        self.events.phase_done(progress.node, phase, seconds, dict(done.evidence))
+        if phase is self.last_phase:
+            self.record.ready()
+            progress.finished = True
+            self.events.node_ready(progress.node)
+            return
+        progress.index += 1
+        progress.is_announced = False
+
+    def _fail(self, progress: NodeProgress, failure: Failed) -> None:
+        phase = progress.phase
+        progress.failure = failure
+        progress.finished = True
+        progress.seconds[phase] = round(self.clock() - progress.phase_begun, 2)
+        self.record.failed(phase, failure)
+        if failure.cleanup:
+            try:
+                self.handlers.cleanup(failure.cleanup)
+            except MetalwrightError as error:
+                self.events.waiting(progress.node, phase, f"cleanup {failure.cleanup} failed: {error.what}")
+        self.events.node_failed(progress.node, phase, failure)
+
+
+ERROR_CODES = {
+    "BmcUnreachableError": "bmc-unreachable",
+    "BmcAnswerError": "bmc-answer",
+    "BmcAuthError": "bmc-auth",
+    "BmcCertificateError": "bmc-certificate",
+    "BmcRefusedError": "bmc-refused",
+    "IdentityError": "identity",
+    "GrantError": "grant",
+    "LockHeldError": "locked",
+    "DeployError": "deploy",
+}
+
+
+def failure_from(error: MetalwrightError) -> Failed:
+    """An error of the edges as the table's way of stopping, with everything that it said."""
+    return Failed(
+        code=ERROR_CODES.get(type(error).__name__, type(error).__name__.removesuffix("Error").lower()),
+        what=f"{error.where}: {error.what}" if error.where else error.what,
+        expected=error.expected,
+        found=error.found,
+        hint=error.hint,
+    )

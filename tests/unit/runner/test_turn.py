@@ -1,0 +1,194 @@
+"""The runner turns the table: durable before and after each act, bounded waits, one node's trouble stays its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from tests.unit.lifecycle.test_table import certificate
+
+from metalwright.errors import BmcUnreachableError, DeployError, MetalwrightError
+from metalwright.lifecycle import Act, Done, Failed, Timing
+from metalwright.lifecycle.observations import (
+    AcceptObservation,
+    AddressObservation,
+    BiosObservation,
+    CredentialsObservation,
+    FirmwareObservation,
+    HardenObservation,
+    IdentifyObservation,
+    ImageObservation,
+    MatchObservation,
+    Observation,
+    OsView,
+    ReadyObservation,
+    SoftwareObservation,
+)
+from metalwright.model.finding import MatchResult
+from metalwright.model.image import Stamp
+from metalwright.model.phase import PHASES, Phase
+from metalwright.runner.events import SilentEvents
+from metalwright.runner.local import run_nodes
+from metalwright.runner.turn import NodeProgress, NodeTurner
+
+
+@dataclass
+class World:
+    """A node that becomes right when acted on; ``raises`` makes a phase unreadable, ``breaks`` an act fail."""
+
+    has_password: bool = False
+    address: str = "10.0.0.99"
+    accepted: bool = False
+    recorded: bool = False
+    raises: dict[Phase, list[MetalwrightError]] = field(default_factory=dict)
+    breaks: set[str] = field(default_factory=set)
+    acts: list[str] = field(default_factory=list)
+    cleanups: list[str] = field(default_factory=list)
+
+    def observe(self, phase: Phase, deferred: tuple[str, ...]) -> Observation:
+        if self.raises.get(phase):
+            raise self.raises[phase].pop(0)
+        stamp = Stamp.model_validate(
+            {
+                "node": "n",
+                "run": "r",
+                "recipe": "x",
+                "image": "sha256:" + "a" * 64,
+                "journal": "j",
+                "written": "2026-11-01T00:00:00Z",
+            }
+        )
+        seen: dict[Phase, Observation] = {
+            Phase.IDENTIFY: IdentifyObservation((), "pinned", {"serial": "A"}),
+            Phase.CREDENTIALS: CredentialsObservation("metalwright", self.has_password),
+            Phase.MATCH: MatchObservation(MatchResult(node="n", verdict="PASS")),
+            Phase.ADDRESS: AddressObservation("10.0.0.2", self.address, self.address == "10.0.0.2"),
+            Phase.FIRMWARE: FirmwareObservation(()),
+            Phase.BIOS: BiosObservation("lab"),
+            Phase.HARDEN: HardenObservation(()),
+            Phase.IMAGE: ImageObservation(
+                "debian@1", "a" * 64, "j", False, OsView("ours", stamp), "On", False, None, False, False, False
+            ),
+            Phase.SOFTWARE: SoftwareObservation("x", "x"),
+            Phase.ACCEPT: AcceptObservation("x", certificate() if self.accepted else None, self.accepted, False),
+            Phase.READY: ReadyObservation(deferred, self.recorded),
+        }
+        return seen[phase]
+
+    def act(self, phase: Phase, act: Act) -> dict[str, Any]:
+        self.acts.append(act.name)
+        if act.name in self.breaks:
+            raise DeployError("it broke", where="n")
+        match act.name:
+            case "credentials":
+                self.has_password = True
+            case "address":
+                self.address = "10.0.0.2"
+            case "accept":
+                self.accepted = True
+            case "record":
+                self.recorded = True
+        return {}
+
+    def cleanup(self, name: str) -> None:
+        self.cleanups.append(name)
+
+
+@dataclass
+class Journal:
+    """Remembers the order of writes."""
+
+    lines: list[str] = field(default_factory=list)
+
+    def phase_started(self, phase: Phase) -> None:
+        self.lines.append(f"start {phase}")
+
+    def acting(self, phase: Phase, act: Act) -> None:
+        self.lines.append(f"acting {act.name}")
+
+    def acted(self, phase: Phase, act: Act, evidence: dict[str, Any]) -> None:
+        self.lines.append(f"acted {act.name}")
+
+    def phase_done(self, phase: Phase, done: Done) -> None:
+        self.lines.append(f"done {phase}")
+
+    def failed(self, phase: Phase, failure: Failed) -> None:
+        self.lines.append(f"failed {phase} {failure.code}")
+
+    def ready(self) -> None:
+        self.lines.append("ready")
+
+
+def turner(world: World, journal: Journal) -> NodeTurner:
+    return NodeTurner(world, journal, SilentEvents(), Timing(bmc_settle_s=0.5))
+
+
+def test_a_blank_node_passes_every_phase_in_order_and_acts_only_where_needed() -> None:
+    world, journal = World(), Journal()
+    done = run_nodes({"n": turner(world, journal)}, parallel=1)
+    assert done["n"].failure is None
+    assert world.acts == ["credentials", "address", "software", "accept", "record"]
+    assert [line.split()[1] for line in journal.lines if line.startswith("done")] == [str(phase) for phase in PHASES]
+    assert journal.lines[-1] == "ready"
+
+
+def test_the_intent_is_durable_before_the_act_and_the_result_after_it() -> None:
+    world, journal = World(), Journal()
+    run_nodes({"n": turner(world, journal)}, parallel=1)
+    start = journal.lines.index("acting address")
+    assert journal.lines[start + 1] == "acted address"
+
+
+def test_a_second_invocation_writes_nothing_to_the_bmc() -> None:
+    world = World()
+    run_nodes({"n": turner(world, Journal())}, parallel=1)
+    world.acts.clear()
+    run_nodes({"n": turner(world, Journal())}, parallel=1)
+    assert world.acts == ["software"]
+
+
+def test_a_failing_node_stops_with_its_reason_while_the_other_goes_on() -> None:
+    good, bad = World(), World(breaks={"address"})
+    journals = {"good": Journal(), "bad": Journal()}
+    done = run_nodes({"good": turner(good, journals["good"]), "bad": turner(bad, journals["bad"])}, parallel=2)
+    assert done["good"].failure is None
+    assert done["bad"].failure is not None
+    assert done["bad"].failure.code == "deploy"
+    assert journals["bad"].lines[-1] == "failed address deploy"
+
+
+def test_a_bmc_that_is_silent_after_an_act_is_given_time() -> None:
+    gone = BmcUnreachableError("no answer", where="GET https://10.0.0.2/redfish/v1")
+    world = World(raises={Phase.ADDRESS: []})
+    journal = Journal()
+    handlers = turner(world, journal)
+    progress = NodeProgress("n")
+    while progress.phase is not Phase.ADDRESS or "acted address" not in journal.lines:
+        handlers.turn(progress)
+    world.raises[Phase.ADDRESS].append(gone)
+    assert handlers.turn(progress) > 0
+    handlers.turn(progress)
+    assert progress.phase.value == "firmware"
+
+
+def test_a_bmc_that_is_silent_without_reason_fails_the_node_at_once() -> None:
+    gone = BmcUnreachableError("no answer", where="GET https://10.0.0.2/redfish/v1", hint="check the cable")
+    world, journal = World(raises={Phase.IDENTIFY: [gone]}), Journal()
+    done = run_nodes({"n": turner(world, journal)}, parallel=1)
+    failure = done["n"].failure
+    assert failure is not None
+    assert failure.code == "bmc-unreachable"
+    assert failure.hint == "check the cable"
+    assert world.acts == []
+
+
+def test_an_unexpected_exception_is_raised_after_the_others_have_finished() -> None:
+    class Broken(World):
+        def observe(self, phase: Phase, deferred: tuple[str, ...]) -> Observation:
+            raise RuntimeError("a fault of ours")
+
+    good = Journal()
+    with pytest.raises(RuntimeError, match="a fault of ours"):
+        run_nodes({"a": turner(Broken(), Journal()), "b": turner(World(), good)}, parallel=2)
+    assert good.lines[-1] == "ready"
