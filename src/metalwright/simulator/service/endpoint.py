@@ -1,0 +1,84 @@
+"""The TLS listener of one BMC. It moves to another loopback address when the BMC's address changes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+
+from aiohttp import web
+
+from metalwright.simulator.service.app import make_app
+from metalwright.simulator.service.bmc import Bmc
+from metalwright.simulator.service.tls import ensure_certificate, server_context
+
+LINGER_S = 0.3
+
+
+class Endpoint:
+    """``https://address:port`` of a BMC. ``addresses`` are those on which requests are answered."""
+
+    def __init__(self, bmc: Bmc) -> None:
+        self.bmc = bmc
+        bmc.mover = self
+        self.addresses: set[str] = set()
+        self._runner: web.AppRunner | None = None
+        self._site: web.TCPSite | None = None
+        self._leaving: set[asyncio.Task[None]] = set()
+        self._tls: ssl.SSLContext | None = None
+
+    @property
+    def url(self) -> str:
+        """Where the BMC answers now."""
+        return f"https://{self.bmc.address}:{self.bmc.port}"
+
+    async def start(self) -> None:
+        """Listen; port 0 takes a free one, which stays. Raises :class:`OSError` when the address is taken."""
+        folder = self.bmc.system.machine_dir
+        self._tls = server_context(ensure_certificate(folder, f"bmc-{self.bmc.spec.serial}"))
+        self._runner = web.AppRunner(make_app(self.bmc), access_log=None, shutdown_timeout=1.0)
+        await self._runner.setup()
+        self._site = await self._listen(self.bmc.address)
+        self.bmc.port = self._runner.addresses[0][1]
+        self.addresses = {self.bmc.address}
+
+    async def stop(self) -> None:
+        """Close the listener and all connections."""
+        for task in list(self._leaving):
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    async def move(self, address: str) -> None:
+        """Answer on ``address`` at once; the old address stops answering after :data:`LINGER_S` seconds."""
+        old_site, old_addresses = self._site, set(self.addresses)
+        if address in old_addresses:
+            return
+        self._site = await self._listen(address)
+        self.addresses = old_addresses | {address}
+        task = asyncio.create_task(self._leave(old_site, {address}))
+        self._leaving.add(task)
+        task.add_done_callback(self._leaving.discard)
+
+    async def renew_certificate(self) -> None:
+        """Load a new key and certificate into the running listener: new connections see it."""
+        pem = ensure_certificate(self.bmc.system.machine_dir, f"bmc-{self.bmc.spec.serial}", renew=True)
+        if self._tls is not None:
+            self._tls.load_cert_chain(pem)
+        self.bmc.system.log.add("CertificateChanged")
+
+    async def _leave(self, site: web.TCPSite | None, stay: set[str]) -> None:
+        await asyncio.sleep(LINGER_S)
+        self.addresses = stay
+        if site is not None:
+            await site.stop()
+
+    async def _listen(self, address: str) -> web.TCPSite:
+        if self._runner is None:
+            raise OSError("the service is not running")
+        site = web.TCPSite(self._runner, address, self.bmc.port, ssl_context=self._tls, reuse_address=True)
+        await site.start()
+        return site

@@ -1,0 +1,47 @@
+"""The resources of the simulated BMC, one module per noun; each has a ``routes()``."""
+
+from __future__ import annotations
+
+from metalwright.simulator.service.resources import (
+    accounts,
+    bios,
+    chassis,
+    devices,
+    firmware,
+    logs,
+    managers,
+    network_ports,
+    processors,
+    registries,
+    root,
+    session_service,
+    storage,
+    systems,
+    tasks,
+    virtual_media,
+)
+from metalwright.simulator.service.routes import Route
+
+_MODULES = (
+    root,
+    session_service,
+    accounts,
+    systems,
+    processors,
+    storage,
+    network_ports,
+    bios,
+    chassis,
+    devices,
+    managers,
+    virtual_media,
+    logs,
+    firmware,
+    tasks,
+    registries,
+)
+
+
+def all_routes() -> list[Route]:
+    """Every resource of the service."""
+    return [route for module in _MODULES for route in module.routes()]

@@ -1,0 +1,81 @@
+"""BIOS attributes: current values, and the settings resource that waits for the next reset."""
+
+from __future__ import annotations
+
+from metalwright.simulator.attributes import REGISTRY_ID, Violation, factory_values, find_violations
+from metalwright.simulator.service.answers import Json, Message, Refusal, success
+from metalwright.simulator.service.bmc import SYSTEM
+from metalwright.simulator.service.routes import Answer, Call, Field, Patch, Route, link
+
+_BIOS = f"{SYSTEM}/Bios"
+_SETTINGS = f"{_BIOS}/Settings"
+_RESET = f"{_BIOS}/Actions/Bios.ResetBios"
+_TYPE = "#Bios.v1_2_3.Bios"
+
+
+def routes() -> list[Route]:
+    """Current values are read-only; PATCH goes to the settings."""
+    return [
+        Route(_BIOS, read=_current),
+        Route(_SETTINGS, read=_pending, patch=Patch({"Attributes": Field(dict)}, _change)),
+        Route(_RESET, create=_reset),
+    ]
+
+
+def _current(call: Call) -> Json:
+    state = call.bmc.state
+    settings: Json = {
+        "@odata.type": "#Settings.v1_3_5.Settings",
+        "SettingsObject": link(_SETTINGS),
+        "SupportedApplyTimes": ["OnReset"],
+        "Messages": [],
+    }
+    if state.bios_applied_at is not None:
+        settings |= {"Time": state.bios_applied_at, "Messages": success()["@Message.ExtendedInfo"]}
+    return {
+        "@odata.id": _BIOS,
+        "@odata.type": _TYPE,
+        "Id": "Bios",
+        "Name": "BIOS settings in force",
+        "AttributeRegistry": f"{REGISTRY_ID}.1.0.0",
+        "Attributes": dict(state.bios),
+        "ResetBiosToDefaultsPending": False,
+        "@Redfish.Settings": settings,
+        "Actions": {"#Bios.ResetBios": {"target": _RESET}},
+    }
+
+
+def _pending(call: Call) -> Json:
+    return {
+        "@odata.id": _SETTINGS,
+        "@odata.type": _TYPE,
+        "Id": "Settings",
+        "Name": "BIOS settings after the next reset",
+        "AttributeRegistry": f"{REGISTRY_ID}.1.0.0",
+        "Attributes": dict(call.bmc.state.bios_pending),
+    }
+
+
+async def _change(call: Call, values: Json) -> None:
+    state = call.bmc.state
+    wanted = values["Attributes"]
+    violations = find_violations(wanted, {**state.bios, **state.bios_pending})
+    if violations:
+        raise Refusal(tuple(_message(violation) for violation in violations), status=400)
+    state.bios_pending.update(wanted)
+    call.bmc.system.save()
+
+
+def _message(violation: Violation) -> Message:
+    name = violation.attribute
+    only_name = violation.message in ("PropertyUnknown", "PropertyNotWritable")
+    args = (name,) if only_name else (str(violation.value), name)
+    return Message(violation.message, args, f"Attributes/{name}")
+
+
+async def _reset(call: Call) -> Answer:
+    spec, state = call.bmc.spec, call.bmc.state
+    fresh = factory_values(spec.firmware.get("BIOS", ""), spec.bios_attributes)
+    state.bios_pending = {name: value for name, value in fresh.items() if state.bios.get(name) != value}
+    call.bmc.system.save()
+    return Answer(status=204)
