@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import secrets
 import time
 from collections.abc import Iterator
@@ -86,7 +87,9 @@ class Deployment:
             read_back = self._write_from_memory(task, disk)
         else:
             say("the image does not fit in memory: each chunk is verified, then written")
-            read_back = self._write(task, disk, fetch_verified_chunks(task.image))
+            chunks = fetch_verified_chunks(task.image)
+            first = next(chunks)  # a wrong image file shows here, with the old disk intact
+            read_back = self._write(task, disk, itertools.chain((first,), chunks))
         with self._timed("seed"):
             self._progress("seed", 0, 1, force=True)
             root = grow_root(disk.path)

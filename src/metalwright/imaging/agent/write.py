@@ -6,6 +6,7 @@ partition table, comes last. So an interrupted disk does not boot, and is known 
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import os
@@ -89,10 +90,8 @@ def _clear(fd: int, disk_bytes: int, content_bytes: int) -> None:
         os.ftruncate(fd, 0)
         os.ftruncate(fd, disk_bytes)
         return
-    try:
+    with contextlib.suppress(OSError):  # a disk without discard; the zeros below are what counts
         fcntl.ioctl(fd, _BLKDISCARD, struct.pack("QQ", 0, disk_bytes))
-    except OSError:
-        pass  # a disk without discard; the zeros below are what counts
     sector_end = -(-content_bytes // _HEAD_BYTES) * _HEAD_BYTES
     _zero(fd, 0, min(sector_end, disk_bytes))
     _zero(fd, max(0, disk_bytes - _HEAD_BYTES), disk_bytes)
