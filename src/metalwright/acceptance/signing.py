@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -91,8 +92,7 @@ def _make_key(path: Path) -> None:
     text = private.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # mode 0600
     with os.fdopen(descriptor, "wb") as stream:
         stream.write(text)
         stream.flush()
@@ -102,5 +102,5 @@ def _make_key(path: Path) -> None:
     except FileExistsError:
         return
     finally:
-        temporary.unlink()
+        Path(temporary).unlink()
     path.with_suffix(".pem").write_bytes(public_pem(SigningKey(private)))
