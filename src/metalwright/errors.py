@@ -5,6 +5,7 @@
     MetalwrightError
     ├── UsageError               the call itself is wrong (exit 64)
     ├── LoadingError             a file that people write: carries file:line:column
+    │   └── InvalidFilesError    several of them at once
     ├── SecretError              a secret reference or the secret store
     ├── JournalError             the journal cannot be read or written
     │   └── LockHeldError        another writer holds the node
@@ -35,6 +36,8 @@ carries a secret.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 
 class MetalwrightError(Exception):
@@ -80,6 +83,20 @@ class UsageError(MetalwrightError):
 
 class LoadingError(MetalwrightError):
     """A file that people write cannot be read; ``where`` is ``file:line:column``."""
+
+
+class InvalidFilesError(LoadingError):
+    """Everything that is wrong in a file or a site repository, reported together; ``errors`` has each."""
+
+    def __init__(self, errors: Sequence[LoadingError]) -> None:
+        flat = [
+            part for error in errors for part in (error.errors if isinstance(error, InvalidFilesError) else (error,))
+        ]
+        super().__init__(f"{len(flat)} errors" if len(flat) != 1 else flat[0].what)
+        self.errors: tuple[LoadingError, ...] = tuple(flat)
+
+    def __str__(self) -> str:
+        return "\n\n".join(str(error) for error in self.errors)
 
 
 class SecretError(MetalwrightError):

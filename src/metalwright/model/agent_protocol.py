@@ -10,10 +10,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
-
-from metalwright.model.base import Frozen
-from metalwright.model.image import Stamp
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 Hex64 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 ShortText = Annotated[str, StringConstraints(max_length=512)]
@@ -23,15 +20,34 @@ ImageFormat = Literal["raw", "raw.zst"]
 IdentityKey = Literal["serial", "uuid", "macs"]
 
 
-class DiskContent(Frozen):
+class Message(BaseModel):
+    """Base of all messages: immutable, unknown keys refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class DiskStamp(Message):
+    """What a disk says about the deployment that wrote it; stored at a fixed offset of the disk and in the root."""
+
+    magic: Literal["metalwright-stamp"] = "metalwright-stamp"
+    schema_: Literal[1] = Field(default=1, alias="schema", serialization_alias="schema")
+    node: ShortText
+    run: ShortText
+    recipe: ShortText
+    image: ShortText
+    journal: ShortText
+    written: ShortText
+
+
+class DiskContent(Message):
     """What is on a disk: ``blank`` (no signature, both ends zero), ``ours`` (valid stamp) or ``foreign`` (all else)."""
 
     state: DiskContentState
     summary: tuple[ShortText, ...] = Field(default=(), max_length=64)
-    stamp: Stamp | None = None
+    stamp: DiskStamp | None = None
 
 
-class Disk(Frozen):
+class Disk(Message):
     """One disk as the ramdisk sees it; ``None`` is unknown."""
 
     path: ShortText
@@ -45,7 +61,7 @@ class Disk(Frozen):
     content: DiskContent
 
 
-class BootIdentity(Frozen):
+class BootIdentity(Message):
     """Who the booted machine is, from SMBIOS and its network ports (MACs lower case with colons)."""
 
     serial: ShortText | None = None
@@ -53,7 +69,7 @@ class BootIdentity(Frozen):
     macs: tuple[ShortText, ...] = Field(default=(), max_length=256)
 
 
-class Hello(Frozen):
+class Hello(Message):
     """First message: the medium's nonce, the machine's identity, its boot and its disks."""
 
     nonce: ShortText
@@ -63,7 +79,7 @@ class Hello(Frozen):
     disks: tuple[Disk, ...] = Field(default=(), max_length=512)
 
 
-class ExpectedIdentity(Frozen):
+class ExpectedIdentity(Message):
     """The declared identity; each key in ``keys`` must agree (``macs``: at least one declared MAC is present)."""
 
     keys: tuple[IdentityKey, ...] = Field(min_length=1)
@@ -72,7 +88,7 @@ class ExpectedIdentity(Frozen):
     macs: tuple[str, ...] = ()
 
 
-class ImageTask(Frozen):
+class ImageTask(Message):
     """The image to write. ``url`` is filled in by the boot server; chunks are those of the file as served."""
 
     name: str
@@ -87,7 +103,7 @@ class ImageTask(Frozen):
     chunk_sha256: tuple[Hex64, ...] = Field(min_length=1)
 
 
-class DiskRule(Frozen):
+class DiskRule(Message):
     """Which disk is the target: exactly one disk must satisfy every given key."""
 
     role: str
@@ -98,7 +114,7 @@ class DiskRule(Frozen):
     protocol: str | None = None
 
 
-class SeedFile(Frozen):
+class SeedFile(Message):
     """One file written into the root file system; ``mode`` is octal text, ``text`` its content."""
 
     path: Annotated[str, StringConstraints(pattern=r"^/[^\x00]+$")]
@@ -106,7 +122,7 @@ class SeedFile(Frozen):
     text: str = Field(repr=False)
 
 
-class Seed(Frozen):
+class Seed(Message):
     """What makes the image this node: names, machine id (``None``: made at first boot) and files."""
 
     hostname: str
@@ -115,7 +131,7 @@ class Seed(Frozen):
     files: tuple[SeedFile, ...] = ()
 
 
-class Task(Frozen):
+class Task(Message):
     """Everything the agent needs to write one node's disk."""
 
     run: str
@@ -124,12 +140,12 @@ class Task(Frozen):
     image: ImageTask
     disk: DiskRule
     overwrite: bool = False
-    stamp: Stamp
+    stamp: DiskStamp
     seed: Seed
     ssh_host_key: bool = True
 
 
-class GoRequest(Frozen):
+class GoRequest(Message):
     """Asked just before the first write; ``request_id`` makes a repeated request the same request."""
 
     disk: Disk
@@ -146,7 +162,7 @@ class ProgressStep(StrEnum):
     SEED = "seed"
 
 
-class Progress(Frozen):
+class Progress(Message):
     """How far a step is."""
 
     step: ProgressStep
@@ -154,7 +170,7 @@ class Progress(Frozen):
     total_bytes: int = Field(ge=0)
 
 
-class Done(Frozen):
+class Done(Message):
     """The disk is written, read back, stamped and seeded. ``seconds`` per step; ``skipped`` names steps left out."""
 
     disk: Disk
@@ -185,7 +201,7 @@ class FailureCode(StrEnum):
     INTERNAL = "internal"
 
 
-class Failure(Frozen):
+class Failure(Message):
     """The agent stopped; ``wrote`` says whether the disk was touched."""
 
     code: FailureCode

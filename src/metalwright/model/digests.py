@@ -23,3 +23,18 @@ def canonical_json(value: Any) -> bytes:
 def digest(value: Any) -> str:
     """``sha256:`` and the hexadecimal digest of the canonical JSON of a value or model."""
     return "sha256:" + hashlib.sha256(canonical_json(value)).hexdigest()
+
+
+def recipe_digest(blueprint: Any, inputs: Any, tree_digest: str, tool_version: str) -> str:
+    """What would be done to a node: blueprint, its rendered inputs, the deploy trees and the tool that applies them.
+
+    ``inputs`` are the values of this node that templates render (name, addresses, networks, site settings); no
+    secret and no time belongs in there.
+    """
+    return digest(
+        {"blueprint": _plain(blueprint), "inputs": _plain(inputs), "trees": tree_digest, "tool": tool_version}
+    )
+
+
+def _plain(value: Any) -> Any:
+    return value.model_dump(mode="json", by_alias=True) if isinstance(value, BaseModel) else value

@@ -16,6 +16,7 @@ from metalwright.model.agent_protocol import (
     Disk,
     DiskContent,
     DiskRule,
+    DiskStamp,
     ExpectedIdentity,
     Failure,
     FailureCode,
@@ -57,7 +58,7 @@ def deployment(state: DeploymentState, run: str = "run-1", image: str = WANTED, 
             chunk_sha256=(image,),
         ),
         disk=DiskRule(role="system"),
-        stamp=stamp(run, image),
+        stamp=DiskStamp(node="n1", run=run, recipe="r", image="i", journal="j1", written="now"),
         seed=Seed(hostname="n1", fqdn="n1.example"),
     )
     return Deployment(

@@ -1,1 +1,0 @@
-"""Acceptance: checks made from the blueprint, run on the node, judged against the list of what was required."""

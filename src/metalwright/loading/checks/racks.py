@@ -1,0 +1,130 @@
+"""Racks: names, units and the power that their feeds can carry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from metalwright.errors import LoadingError
+from metalwright.loading.checks.duplicates import duplicates
+from metalwright.loading.messages import nearest
+from metalwright.loading.models import Loaded
+from metalwright.loading.site_files import SiteFiles
+from metalwright.model.blueprint import Blueprint
+from metalwright.model.rack import Rack
+
+_DRAWING_STATES = ("ready", "spare", "held", "quarantined")
+
+
+def check_racks(files: SiteFiles) -> Iterator[LoadingError]:
+    """Racks are named as their files, belong to the site, and no two servers share a unit."""
+    yield from duplicates("rack name", ((rack.model.name, rack.model.name, rack.where("name")) for rack in files.racks))
+    if not any(rack.model.nodes for rack in files.racks) and not _any_unreadable(files):
+        yield LoadingError(
+            "the inventory has no node",
+            where=str(files.paths.racks),
+            expected="at least one rack file with nodes",
+            found=f"{len(files.racks)} rack files, 0 nodes",
+            hint="an inventory that a template emptied is never taken as 'retire everything'",
+        )
+    for rack in files.racks:
+        yield from _names(files, rack)
+        yield from _units(files, rack)
+
+
+def _any_unreadable(files: SiteFiles) -> bool:
+    return any(path.is_relative_to(files.paths.racks) for path in files.unreadable)
+
+
+def _names(files: SiteFiles, rack: Loaded[Rack]) -> Iterator[LoadingError]:
+    if rack.path.stem != rack.model.name:
+        yield LoadingError(
+            "a rack file is named as its rack", where=rack.where("name"), expected=rack.path.stem, found=rack.model.name
+        )
+    if files.site is not None and rack.model.site != files.site.model.name:
+        yield LoadingError(
+            f"rack {rack.model.name} belongs to another site",
+            where=rack.where("site"),
+            expected=files.site.model.name,
+            found=rack.model.site,
+            hint=nearest(rack.model.site, [files.site.model.name]),
+        )
+
+
+def _units(files: SiteFiles, rack: Loaded[Rack]) -> Iterator[LoadingError]:
+    """A server of height h in unit u fills u … u+h-1; units count from the bottom."""
+    taken: dict[int, tuple[str, str]] = {}
+    for index, node in enumerate(rack.model.nodes):
+        if node.unit is None or node.state == "retired":
+            continue
+        where = rack.where("nodes", index, "unit")
+        top = node.unit + _height_u(files.blueprints.get(node.blueprint)) - 1
+        if top > rack.model.height_u:
+            yield LoadingError(
+                f"node {node.name} does not fit into rack {rack.model.name}",
+                where=where,
+                expected=f"units up to {rack.model.height_u}",
+                found=f"units {node.unit} to {top}",
+            )
+        clash = next((taken[unit] for unit in range(node.unit, top + 1) if unit in taken), None)
+        if clash is not None:
+            yield LoadingError(
+                f"node {node.name} overlaps node {clash[0]}",
+                where=where,
+                expected="free units",
+                found=f"units {node.unit} to {top} meet {clash[0]}, see {clash[1]}",
+            )
+        for unit in range(node.unit, top + 1):
+            taken.setdefault(unit, (node.name, where))
+
+
+def _height_u(blueprint: Loaded[Blueprint] | None) -> int:
+    chassis = blueprint.model.hardware.chassis if blueprint is not None else None
+    return chassis.height_u if chassis is not None else 1
+
+
+def warn_of_power(files: SiteFiles) -> Iterator[LoadingError]:
+    """The rack's nodes at full load against its feeds, all of them and with the largest one lost; and its cooling."""
+    for rack in files.racks:
+        drawn_w = _drawn_w(files, rack)
+        usable_w = [feed.usable_w for feed in rack.model.feeds]
+        if drawn_w and usable_w:
+            yield from _power(rack, drawn_w, usable_w)
+        cooling_kw = rack.model.cooling_kw
+        if cooling_kw is not None and drawn_w > cooling_kw * 1000:
+            yield LoadingError(
+                f"rack {rack.model.name} can draw more than it can cool",
+                where=rack.where("cooling_kw"),
+                expected=f"at most {cooling_kw:g} kW",
+                found=f"{_kw(drawn_w)} at full load",
+            )
+
+
+def _power(rack: Loaded[Rack], drawn_w: int, usable_w: list[float]) -> Iterator[LoadingError]:
+    total_w, degraded_w = sum(usable_w), sum(usable_w) - max(usable_w)
+    if drawn_w > total_w:
+        yield LoadingError(
+            f"rack {rack.model.name} can draw more than its feeds carry",
+            where=rack.where("feeds"),
+            expected=f"at most {_kw(total_w)} continuously with all {len(usable_w)} feeds",
+            found=f"{_kw(drawn_w)} at full load",
+        )
+    elif len(usable_w) > 1 and drawn_w > degraded_w:
+        yield LoadingError(
+            f"rack {rack.model.name} is not redundant: without its largest feed the others are overloaded at full load",
+            where=rack.where("feeds"),
+            expected=f"at most {_kw(degraded_w)} with one feed lost",
+            found=f"{_kw(drawn_w)} at full load ({_kw(total_w)} with all feeds)",
+        )
+
+
+def _drawn_w(files: SiteFiles, rack: Loaded[Rack]) -> int:
+    budgets = (
+        files.blueprints[node.blueprint].model.power
+        for node in rack.model.nodes
+        if node.blueprint in files.blueprints and node.state in _DRAWING_STATES
+    )
+    return sum(budget.max_w for budget in budgets if budget is not None)
+
+
+def _kw(watts: float) -> str:
+    return f"{watts / 1000:.1f} kW"

@@ -1,0 +1,160 @@
+"""Tree → plain values, led by the model: a value whose type is text stays the text that was written.
+
+``version: 1.10``, ``serial: 5319E7``, ``WakeOnLan: On`` and MAC addresses come through unchanged, because the model
+says text; ``count: 8`` becomes a number, because the model says number. YAML's own guessing is never asked.
+"""
+
+from __future__ import annotations
+
+import re
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+
+from metalwright.loading.tree import Mapping, Position, Scalar, Sequence, Tree
+
+Loc = tuple[str | int, ...]
+
+_NULLS = ("", "~", "null", "Null", "NULL")
+_BOOLS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+_INT = re.compile(r"[-+]?(0|[1-9][0-9]*)")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|(0|[1-9][0-9]*)(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_TYPE_WORDS = {int: "a whole number", float: "a number", bool: "true or false"}
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """A value that no type of its field can be made from."""
+
+    loc: Loc
+    position: Position
+    expected: str
+    found: str
+    hint: str | None = None
+
+
+@dataclass
+class Conversion:
+    """Result of ``convert``: plain values for the model's own validation, and what could not be converted."""
+
+    value: Any = None
+    misfits: list[Misfit] = field(default_factory=list)
+
+
+def convert(tree: Tree, annotation: Any) -> Conversion:
+    """Plain Python values for ``annotation`` (a model class or any type that the models use)."""
+    conversion = Conversion()
+    conversion.value = _value(tree, annotation, (), conversion.misfits)
+    return conversion
+
+
+def branches(annotation: Any) -> tuple[Any, ...]:
+    """The alternatives of a type: unions opened, ``Annotated`` removed."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return branches(get_args(annotation)[0])
+    if origin in (Union, types.UnionType):
+        return tuple(part for item in get_args(annotation) for part in branches(item))
+    return (annotation,)
+
+
+def field_types(model: type[BaseModel]) -> dict[str, Any]:
+    """Key as written in a file → type of the field."""
+    return {info.alias or name: info.annotation for name, info in model.model_fields.items()}
+
+
+def _value(tree: Tree, annotation: Any, loc: Loc, misfits: list[Misfit]) -> Any:
+    parts = branches(annotation)
+    if isinstance(tree, Scalar):
+        return _scalar(tree, parts, loc, misfits)
+    if isinstance(tree, Sequence):
+        kinds = list(_item_types(parts, len(tree.items)))
+        return [_value(item, kinds[index], (*loc, index), misfits) for index, item in enumerate(tree.items)]
+    types_of = _value_types(parts, tree)
+    return {
+        entry.key: _value(entry.value, types_of.get(entry.key, types_of.get("*", Any)), (*loc, entry.key), misfits)
+        for entry in tree.entries
+    }
+
+
+def _item_types(parts: tuple[Any, ...], count: int) -> Iterator[Any]:
+    for part in parts:
+        arguments = get_args(part)
+        if get_origin(part) is tuple and (len(arguments) != 2 or arguments[1] is not Ellipsis):
+            yield from (*arguments[:count], *([Any] * (count - len(arguments))))
+            return
+        if get_origin(part) in (tuple, list, frozenset, set) and arguments:
+            yield from [arguments[0]] * count
+            return
+    yield from [Any] * count
+
+
+def _value_types(parts: tuple[Any, ...], tree: Mapping) -> dict[str, Any]:
+    models = [part for part in parts if isinstance(part, type) and issubclass(part, BaseModel)]
+    if models:
+        keys = {entry.key for entry in tree.entries}
+        return field_types(max(models, key=lambda model: len(keys & field_types(model).keys())))
+    for part in parts:
+        if get_origin(part) is dict:
+            return {"*": get_args(part)[1]}
+    return {}
+
+
+def _scalar(tree: Scalar, parts: tuple[Any, ...], loc: Loc, misfits: list[Misfit]) -> Any:
+    kinds = _kinds(parts)
+    takes_text = bool(kinds - {int, float, bool, type(None)})
+    if tree.is_plain and tree.text in _NULLS:
+        return None
+    if takes_text and Any not in kinds:
+        return tree.text
+    if not tree.is_plain:
+        if kinds & set(_TYPE_WORDS) and Any not in kinds:
+            misfits.append(_misfit(tree, kinds, loc, "quoted text", "write it without quotes"))
+        return tree.text
+    typed = _typed(tree.text, kinds)
+    if typed is None:
+        if kinds & set(_TYPE_WORDS) and Any not in kinds:
+            misfits.append(_misfit(tree, kinds, loc, tree.text, _scalar_hint(tree.text, kinds)))
+        return tree.text
+    return typed
+
+
+def _kinds(parts: tuple[Any, ...]) -> set[Any]:
+    kinds: set[Any] = set()
+    for part in parts:
+        if get_origin(part) is Literal:
+            kinds |= {type(value) for value in get_args(part)}
+        elif isinstance(part, type) and not issubclass(part, BaseModel):
+            kinds.add(part)
+        elif part is Any:
+            kinds.add(Any)
+    return kinds
+
+
+def _typed(text: str, kinds: set[Any]) -> bool | int | float | None:
+    untyped = Any in kinds
+    if (bool in kinds or untyped) and text in _BOOLS:
+        return _BOOLS[text]
+    if (int in kinds or float in kinds or untyped) and _INT.fullmatch(text):
+        return int(text)
+    if (float in kinds or untyped) and _FLOAT.fullmatch(text):
+        return float(text)
+    return None
+
+
+def _misfit(tree: Scalar, kinds: set[Any], loc: Loc, found: str, hint: str | None) -> Misfit:
+    words = [word for kind, word in _TYPE_WORDS.items() if kind in kinds and not (kind is int and float in kinds)]
+    return Misfit(loc, tree.position, " or ".join(words), found, hint)
+
+
+def _scalar_hint(text: str, kinds: set[Any]) -> str | None:
+    if bool in kinds and text.lower() in ("yes", "no", "on", "off"):
+        return f"write {'true' if text.lower() in ('yes', 'on') else 'false'}"
+    if int in kinds and re.fullmatch(r"0[0-9]+", text):
+        return "a leading zero means octal to some readers; write the number without it"
+    if int in kinds and re.fullmatch(r"[0-9][0-9_,.']*", text):
+        return "write the digits without separators"
+    return None

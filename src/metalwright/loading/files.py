@@ -1,0 +1,149 @@
+"""Files of a site repository: read within bounds, written all or nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from pathlib import Path
+
+from metalwright.errors import LoadingError
+
+MAX_FILE_BYTES = 2 * 1024 * 1024
+"""No file that a person writes is larger; a larger one is a mistake or an attack."""
+
+_FOREIGN_BOMS = {
+    b"\xff\xfe\x00\x00": "UTF-32",
+    b"\x00\x00\xfe\xff": "UTF-32",
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+}
+
+
+def inside(path: Path, root: Path) -> Path:
+    """The path, proven to lie in ``root`` after all symbolic links.
+
+    Raises:
+        LoadingError: it leads out of the repository.
+    """
+    real = path.resolve()
+    if not real.is_relative_to(root.resolve()):
+        raise LoadingError(
+            "the file lies outside of the site repository",
+            where=str(path),
+            expected=f"a file below {root}",
+            found=f"a link to {real}",
+            hint="copy the file into the repository; what is not in git cannot be reviewed",
+        )
+    return path
+
+
+def read_bytes(path: Path, *, root: Path, max_bytes: int = MAX_FILE_BYTES) -> bytes:
+    """The bytes of a regular file inside ``root``.
+
+    Raises:
+        LoadingError: missing, unreadable, not a regular file, too large, or outside of ``root``.
+    """
+    inside(path, root)
+    try:
+        if not path.is_file():
+            found = "nothing" if not path.exists() else "something that is no regular file"
+            raise LoadingError("cannot read the file", where=str(path), expected="a file", found=found)
+        with path.open("rb") as stream:
+            data = stream.read(max_bytes + 1)
+    except OSError as error:
+        raise LoadingError("cannot read the file", where=str(path), found=error.strerror) from error
+    if len(data) > max_bytes:
+        raise LoadingError(
+            "the file is too large",
+            where=str(path),
+            expected=f"at most {max_bytes} bytes",
+            found=f"{len(data)} or more",
+        )
+    return data
+
+
+def read_text(path: Path, *, root: Path, max_bytes: int = MAX_FILE_BYTES) -> str:
+    """The text of a UTF-8 file inside ``root``; a byte-order mark and CRLF line ends are accepted.
+
+    Raises:
+        LoadingError: as ``read_bytes``; also another encoding, or NUL bytes (a torn write).
+    """
+    return decode_text(read_bytes(path, root=root, max_bytes=max_bytes), path)
+
+
+def decode_text(data: bytes, path: Path) -> str:
+    """UTF-8 bytes as text, without byte-order mark, line ends as ``\\n``.
+
+    Raises:
+        LoadingError: another encoding, or NUL bytes.
+    """
+    for bom, name in _FOREIGN_BOMS.items():
+        if data.startswith(bom):
+            raise LoadingError("the file is not UTF-8", where=f"{path}:1:1", expected="UTF-8", found=name)
+    if b"\0" in data:
+        line, column = _line_column(data, data.index(b"\0"))
+        raise LoadingError(
+            "the file contains NUL bytes",
+            where=f"{path}:{line}:{column}",
+            expected="text",
+            found=f"{data.count(0)} NUL bytes",
+            hint="a crash or a full disk can leave such a file; restore it from git",
+        )
+    try:
+        text = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8")
+    except UnicodeDecodeError as error:
+        line, column = _line_column(data, error.start)
+        raise LoadingError(
+            "the file is not UTF-8",
+            where=f"{path}:{line}:{column}",
+            expected="UTF-8",
+            found=f"byte 0x{data[error.start]:02x}",
+            hint="save the file as UTF-8",
+        ) from error
+    return text.replace("\r\n", "\n")
+
+
+def _line_column(data: bytes, offset: int) -> tuple[int, int]:
+    before = data[:offset]
+    return before.count(b"\n") + 1, offset - (before.rfind(b"\n") + 1) + 1
+
+
+def write_atomically(path: Path, data: bytes | str, mode: int = 0o644) -> None:
+    """Write a file so that a crash at any instant leaves the old content or the new one, never a part.
+
+    The temporary file lies beside the target, has ``mode`` from its first byte on, and is gone when this fails.
+
+    Raises:
+        LoadingError: cannot be written (full disk, no permission); the old content is intact.
+    """
+    raw = data.encode() if isinstance(data, str) else data
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+    try:
+        _write_and_sync(temporary, raw, mode)
+        temporary.replace(path)
+        sync_directory(path.parent)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise LoadingError(
+            "cannot write the file", where=str(path), found=error.strerror, hint="the old content is unchanged"
+        ) from error
+
+
+def _write_and_sync(path: Path, data: bytes, mode: int) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    with os.fdopen(descriptor, "wb") as stream:
+        os.fchmod(stream.fileno(), mode)
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def sync_directory(directory: Path) -> None:
+    """Make a rename in ``directory`` survive a power cut."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,77 @@
+"""A site repository as one value, or everything that is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from metalwright.errors import InvalidFilesError, LoadingError
+from metalwright.loading.checks import ERROR_CHECKS, WARNING_CHECKS
+from metalwright.loading.site_files import SiteFiles, read_site_files
+from metalwright.loading.trees import tree_digest
+from metalwright.model.repository import SiteRepository
+
+
+@dataclass(frozen=True)
+class SiteReading:
+    """Outcome of reading a site: the repository if it is valid, all errors, all warnings, files read."""
+
+    repository: SiteRepository | None
+    errors: tuple[LoadingError, ...]
+    warnings: tuple[LoadingError, ...]
+    files: int
+
+
+def load_site(root: Path) -> SiteRepository:
+    """Everything that people wrote, cross-checked.
+
+    Raises:
+        LoadingError: ``root`` is no site repository.
+        InvalidFilesError: all errors of all files at once, each with ``path:line:column``.
+    """
+    reading = read_site(root)
+    if reading.repository is None:
+        raise InvalidFilesError(reading.errors)
+    return reading.repository
+
+
+def read_site(root: Path, known_tests: Mapping[str, str | None] | None = None) -> SiteReading:
+    """As ``load_site``, but errors and warnings are values.
+
+    ``known_tests`` maps the acceptance tests that exist to their units; without it their names are not checked.
+
+    Raises:
+        LoadingError: ``root`` is no site repository.
+    """
+    files = read_site_files(root)
+    files.known_tests = known_tests
+    errors = list(files.errors)
+    for check in ERROR_CHECKS:
+        errors.extend(check(files))
+    warnings = tuple(warning for check in WARNING_CHECKS for warning in check(files))
+    digest = _tree_digest(root, errors)
+    repository = None if errors else _repository(files, digest)
+    return SiteReading(repository, tuple(errors), warnings, files.read)
+
+
+def _tree_digest(root: Path, errors: list[LoadingError]) -> str:
+    try:
+        return tree_digest(root)
+    except LoadingError as error:
+        errors.append(error)
+        return ""
+
+
+def _repository(files: SiteFiles, digest: str) -> SiteRepository | None:
+    if files.site is None or files.networks is None:
+        return None
+    return SiteRepository(
+        site=files.site.model,
+        networks=files.networks.model.networks,
+        racks=tuple(rack.model for rack in files.racks),
+        blueprints={ref: blueprint.model for ref, blueprint in files.blueprints.items()},
+        addresses=files.addresses,
+        known_good=files.known_good,
+        tree_digest=digest,
+    )

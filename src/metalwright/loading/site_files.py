@@ -1,0 +1,188 @@
+"""The files of a site repository: where they lie, and all of them loaded with the errors collected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from metalwright.errors import InvalidFilesError, LoadingError
+from metalwright.loading.blueprint_lock import lock_path, read_blueprint_lock
+from metalwright.loading.files import inside
+from metalwright.loading.locks import read_addresses, read_known_good
+from metalwright.loading.models import Loaded, load_model
+from metalwright.model.addresses import AddressLock, KnownGoodLock
+from metalwright.model.blueprint import Blueprint
+from metalwright.model.network import Networks
+from metalwright.model.rack import Rack
+from metalwright.model.site import Site
+
+_M = TypeVar("_M", bound=BaseModel)
+_T = TypeVar("_T")
+_D = TypeVar("_D")
+
+
+@dataclass(frozen=True)
+class SitePaths:
+    """Where things lie in a site repository. ``state`` is git-ignored, the rest is reviewed."""
+
+    root: Path
+
+    @property
+    def site(self) -> Path:
+        """``inventory/site.yaml``."""
+        return self.root / "inventory" / "site.yaml"
+
+    @property
+    def networks(self) -> Path:
+        """``inventory/networks.yaml``."""
+        return self.root / "inventory" / "networks.yaml"
+
+    @property
+    def racks(self) -> Path:
+        """``inventory/racks``."""
+        return self.root / "inventory" / "racks"
+
+    @property
+    def addresses(self) -> Path:
+        """``inventory/addresses.lock``."""
+        return self.root / "inventory" / "addresses.lock"
+
+    @property
+    def known_good(self) -> Path:
+        """``inventory/known-good.lock``."""
+        return self.root / "inventory" / "known-good.lock"
+
+    @property
+    def blueprints(self) -> Path:
+        """``blueprints``."""
+        return self.root / "blueprints"
+
+    @property
+    def images(self) -> Path:
+        """``images``: the local catalogue, git-ignored."""
+        return self.root / "images"
+
+    @property
+    def state(self) -> Path:
+        """``.metalwright``: journal, locks, secrets, logs."""
+        return self.root / ".metalwright"
+
+    def blueprint(self, ref: str) -> Path:
+        """The file of ``name@version``."""
+        name, _, version = ref.partition("@")
+        return self.blueprints / name / f"{version}.yaml"
+
+    def registry(self, name: str) -> Path:
+        """The BIOS attribute registry of that name (``vendor/model-bios``)."""
+        return self.blueprints / "registries" / f"{name}.json"
+
+
+@dataclass
+class SiteFiles:
+    """Everything that could be loaded. ``errors`` are those of single files; a part that failed is ``None`` or absent.
+
+    ``unreadable`` are the files behind the errors, so that a reference to one of them is not reported again.
+    ``known_tests`` maps acceptance test to unit; ``None`` leaves test names unchecked.
+    """
+
+    paths: SitePaths
+    site: Loaded[Site] | None = None
+    networks: Loaded[Networks] | None = None
+    racks: list[Loaded[Rack]] = field(default_factory=list)
+    blueprints: dict[str, Loaded[Blueprint]] = field(default_factory=dict)
+    released: dict[str, str] = field(default_factory=dict)
+    addresses: AddressLock = field(default_factory=AddressLock)
+    known_good: KnownGoodLock = field(default_factory=KnownGoodLock)
+    errors: list[LoadingError] = field(default_factory=list)
+    unreadable: set[Path] = field(default_factory=set)
+    read: int = 0
+    known_tests: Mapping[str, str | None] | None = None
+
+
+def read_site_files(root: Path) -> SiteFiles:
+    """Load every file of a site repository; never raises for what is in them.
+
+    Raises:
+        LoadingError: ``root`` is no site repository.
+    """
+    paths = SitePaths(root)
+    if not paths.site.exists():
+        raise LoadingError(
+            "not a site repository",
+            where=str(root),
+            expected="a directory with inventory/site.yaml",
+            found="none" if root.is_dir() else "no such directory",
+            hint="name it with --site DIR or METALWRIGHT_SITE, or make one with `metalwright init DIR`",
+        )
+    reader = _Reader(SiteFiles(paths))
+    reader.read_all()
+    return reader.files
+
+
+class _Reader:
+    """Collects the errors of single files."""
+
+    def __init__(self, files: SiteFiles) -> None:
+        self.files = files
+        self.root = files.paths.root
+
+    def read_all(self) -> None:
+        files, paths = self.files, self.files.paths
+        files.site = self._model(paths.site, Site)
+        files.networks = self._model(paths.networks, Networks)
+        for path in self._listed(paths.racks, "*.yaml", "*.yml"):
+            rack = self._model(path, Rack)
+            if rack is not None:
+                files.racks.append(rack)
+        for path in self._listed(paths.blueprints, "*/*.yaml", "*/*.yml"):
+            self._blueprint(path)
+        files.released = self._guarded(lock_path(self.root), lambda: read_blueprint_lock(self.root), dict[str, str]())
+        files.addresses = self._guarded(
+            paths.addresses, lambda: read_addresses(paths.addresses, root=self.root), AddressLock()
+        )
+        files.known_good = self._guarded(
+            paths.known_good, lambda: read_known_good(paths.known_good, root=self.root), KnownGoodLock()
+        )
+
+    def _listed(self, directory: Path, *patterns: str) -> list[Path]:
+        found = self._guarded(directory, lambda: inside(directory, self.root), None)
+        if found is None:
+            return []
+        paths = (path for pattern in patterns for path in found.glob(pattern))
+        return sorted(path for path in paths if not path.name.startswith("."))
+
+    def _blueprint(self, path: Path) -> None:
+        blueprint = self._model(path, Blueprint)
+        if blueprint is None:
+            return
+        ref = blueprint.model.ref
+        if path != self.files.paths.blueprint(ref):
+            self.files.errors.append(
+                LoadingError(
+                    "the file does not lie where its name and version say",
+                    where=blueprint.where("name"),
+                    expected=str(self.files.paths.blueprint(ref)),
+                    found=str(path),
+                )
+            )
+            self.files.unreadable.add(path)
+            return
+        self.files.blueprints[ref] = blueprint
+
+    def _model(self, path: Path, model: type[_M]) -> Loaded[_M] | None:
+        self.files.read += 1
+        return self._guarded(path, lambda: load_model(path, model, root=self.root), None)
+
+    def _guarded(self, path: Path, read: Callable[[], _T], default: _D) -> _T | _D:
+        try:
+            return read()
+        except InvalidFilesError as error:
+            self.files.errors.extend(error.errors)
+        except LoadingError as error:
+            self.files.errors.append(error)
+        self.files.unreadable.add(path)
+        return default

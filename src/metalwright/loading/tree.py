@@ -1,0 +1,80 @@
+"""A YAML document as a tree that still knows where each value was written and how."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Position:
+    """Line and column, both counted from 1."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A single value as source text. ``is_plain``: written without quotes, so that its type is open."""
+
+    text: str
+    is_plain: bool
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One key of a mapping with its value."""
+
+    key: str
+    key_position: Position
+    value: Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """Keys and values in the order written; keys are distinct."""
+
+    entries: tuple[Entry, ...]
+    position: Position
+
+    def entry(self, key: str) -> Entry | None:
+        """The entry of that key."""
+        return next((entry for entry in self.entries if entry.key == key), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """Items in order."""
+
+    items: tuple[Tree, ...]
+    position: Position
+
+
+Tree = Scalar | Mapping | Sequence
+
+
+def locate(tree: Tree, loc: Iterable[str | int], *, key: bool = False) -> Position:
+    """Where the value at ``loc`` (keys and indexes from the root) was written.
+
+    Parts of ``loc`` that the document does not have are skipped, so the nearest enclosing value answers.
+    ``key=True`` gives the position of the last key itself instead of its value.
+    """
+    position = tree.position
+    for part in loc:
+        step = _step(tree, part)
+        if step is None:
+            continue
+        tree, key_position = step
+        position = key_position if key else tree.position
+    return position
+
+
+def _step(tree: Tree, part: str | int) -> tuple[Tree, Position] | None:
+    if isinstance(tree, Mapping):
+        entry = tree.entry(str(part))
+        return (entry.value, entry.key_position) if entry else None
+    if isinstance(tree, Sequence) and isinstance(part, int) and part < len(tree.items):
+        return tree.items[part], tree.items[part].position
+    return None

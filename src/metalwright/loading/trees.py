@@ -1,0 +1,58 @@
+"""The digest of the directories whose files change nodes as surely as a blueprint does."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from metalwright.errors import LoadingError
+from metalwright.loading.files import inside
+
+RECIPE_TREES = ("deploys", "templates", "inventory/group_data")
+
+
+def tree_digest(root: Path, trees: tuple[str, ...] = RECIPE_TREES) -> str:
+    """``sha256:…`` over the paths and bytes of all files below ``trees`` (relative to ``root``).
+
+    Modes, owners and times do not count; neither do caches of Python and hidden files. A tree that is not there
+    counts as empty.
+
+    Raises:
+        LoadingError: an unreadable file, or a link that leads out of ``root``.
+    """
+    total = hashlib.sha256()
+    for relative, path in sorted(_files(root, trees)):
+        total.update(relative.encode() + b"\0" + _file_digest(path) + b"\0")
+    return f"sha256:{total.hexdigest()}"
+
+
+def _files(root: Path, trees: tuple[str, ...]) -> Iterator[tuple[str, Path]]:
+    for tree in trees:
+        for directory, names, files in os.walk(root / tree, onerror=_refuse):
+            names[:] = [name for name in names if name != "__pycache__" and not name.startswith(".")]
+            for name in names:
+                if (Path(directory) / name).is_symlink():
+                    raise LoadingError(
+                        "a linked directory cannot be part of a recipe",
+                        where=str(Path(directory) / name),
+                        hint="copy the files into the repository",
+                    )
+            for name in files:
+                if not name.startswith(".") and not name.endswith(".pyc"):
+                    path = Path(directory) / name
+                    yield path.relative_to(root).as_posix(), inside(path, root)
+
+
+def _refuse(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise LoadingError("cannot read the directory", where=str(error.filename), found=error.strerror) from error
+
+
+def _file_digest(path: Path) -> bytes:
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").digest()
+    except OSError as error:
+        raise LoadingError("cannot read the file", where=str(path), found=error.strerror) from error
