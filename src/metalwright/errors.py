@@ -17,6 +17,7 @@
     ├── ImageError               an image or boot medium that cannot be used
     ├── RedfishError             an exchange with a BMC: host, method, path, status
     │   ├── BmcUnreachableError  no answer in time
+    │   │   └── BmcNoAnswerError a write was sent and not answered: its effect is unknown
     │   ├── BmcCertificateError  TLS key differs from the pinned one
     │   ├── BmcAuthError         login refused, or latched after a refusal
     │   ├── BmcAnswerError       an answer that is not what Redfish promises
@@ -156,6 +157,10 @@ class RedfishError(MetalwrightError):
 
 class BmcUnreachableError(RedfishError):
     """No connection or no answer within the time budget."""
+
+
+class BmcNoAnswerError(BmcUnreachableError):
+    """A write was sent, but no answer came: read the resource to learn whether it took effect."""
 
 
 class BmcCertificateError(RedfishError):

@@ -1,0 +1,61 @@
+"""Who logs in, and the memory of refused logins.
+
+A refused login is final: BMCs lock the account after a few wrong passwords, for everybody. The memory is a
+:class:`LoginLatch` that the caller gives; it survives the process when the journal keeps it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """User name and password of a BMC account; the password is never shown."""
+
+    username: str
+    password: str = field(repr=False)
+
+    def identifier(self, hmac_key: bytes) -> str:
+        """Return a name for this pair that tells nothing about it without ``hmac_key``: 32 hex digits."""
+        text = f"{len(self.username)}:{self.username}{self.password}".encode()
+        return hmac.new(hmac_key, text, hashlib.sha256).hexdigest()[:32]
+
+
+class LoginLatch(Protocol):
+    """Remembers which credential was refused by which BMC, across clients (and across processes, where persistent)."""
+
+    @property
+    def hmac_key(self) -> bytes:
+        """The secret under which credential identifiers are made; the same for as long as the memory lives."""
+
+    def is_latched(self, key: str, credential_id: str) -> bool:
+        """Return whether the BMC ``key`` refused this credential before."""
+
+    def latch(self, key: str, credential_id: str, reason: str) -> None:
+        """Remember that the BMC ``key`` refused this credential."""
+
+
+class MemoryLatch:
+    """A latch for one process, with a key made at start."""
+
+    def __init__(self) -> None:
+        self._hmac_key = os.urandom(32)
+        self._refused: dict[tuple[str, str], str] = {}
+
+    @property
+    def hmac_key(self) -> bytes:
+        """The secret of this process."""
+        return self._hmac_key
+
+    def is_latched(self, key: str, credential_id: str) -> bool:
+        """Return whether ``latch`` was called with the same pair."""
+        return (key, credential_id) in self._refused
+
+    def latch(self, key: str, credential_id: str, reason: str) -> None:
+        """Remember the pair."""
+        self._refused[(key, credential_id)] = reason

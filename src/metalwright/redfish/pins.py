@@ -1,0 +1,64 @@
+"""Certificate pins: the SHA-256 of the BMC's certificate, compared before any request is sent.
+
+The whole certificate is pinned and not only its public key: both HTTP libraries compare exactly that on the very
+connection that then carries the credential, so no own TLS code stands between; it is also what ``openssl x509
+-fingerprint -sha256`` and most BMC web pages show. The price is that a renewed certificate must be pinned anew, which
+the hardening phase does itself.
+
+BMC certificates rarely name their address and are rarely signed by anybody, so names and dates are not looked at.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import ssl
+from typing import Protocol
+
+
+class PinStore(Protocol):
+    """Knows which certificate each BMC showed at first use. Whether to trust a first use is its decision."""
+
+    def get(self, key: str) -> str | None:
+        """Return the pinned fingerprint (64 lower-case hex digits) of the BMC ``key``, or None."""
+
+    def record(self, key: str, fingerprint: str) -> None:
+        """Keep the fingerprint seen at first use, or raise a ``MetalwrightError`` to refuse it."""
+
+
+class MemoryPins:
+    """Pins for one process; trusts every first use."""
+
+    def __init__(self, pins: dict[str, str] | None = None) -> None:
+        self.pins: dict[str, str] = {key: normalise(value) for key, value in (pins or {}).items()}
+
+    def get(self, key: str) -> str | None:
+        """Return the pin of ``key``."""
+        return self.pins.get(key)
+
+    def record(self, key: str, fingerprint: str) -> None:
+        """Keep the pin."""
+        self.pins[key] = fingerprint
+
+
+def fingerprint_of(certificate_der: bytes) -> str:
+    """Return the SHA-256 of a DER certificate, as 64 lower-case hex digits."""
+    return hashlib.sha256(certificate_der).hexdigest()
+
+
+def normalise(fingerprint: str) -> str:
+    """Return a fingerprint as people write it (colons, blanks, capitals, ``sha256:`` in front) in the form used here.
+
+    Raises ValueError when it is not the SHA-256 of something.
+    """
+    digits = fingerprint.strip().lower().removeprefix("sha256:").replace(":", "").replace(" ", "")
+    if len(digits) != 64 or set(digits) - set("0123456789abcdef"):
+        raise ValueError("a certificate fingerprint is 64 hex digits (SHA-256)")
+    return digits
+
+
+def peer_context() -> ssl.SSLContext:
+    """Return a TLS context that accepts any certificate, for looking at it before it is trusted."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context

@@ -1,0 +1,209 @@
+"""Logging in and out: one session for each BMC and client, reused, and deleted at the end.
+
+A refused login is final and remembered in the latch, so that nobody sends the same wrong password again. Basic
+authentication is used only at a BMC that has no session service at all, and a log line says so.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+from urllib.parse import urlsplit
+
+from metalwright.errors import BmcAnswerError, BmcAuthError, BmcRefusedError, RedfishError
+from metalwright.redfish.credentials import Credentials
+from metalwright.redfish.messages import describe, messages_in
+from metalwright.redfish.policy import error_for, not_json_error, retry_after_s, transact
+from metalwright.redfish.quirks import behaviour_for
+from metalwright.redfish.state import BmcState
+from metalwright.redfish.wire import Enter, Exchange, JsonObject, Leave, Request, Response, Sleep
+
+LOG = logging.getLogger(__name__)
+ROOT_PATHS = ("/redfish/v1/", "/redfish/v1")
+DEFAULT_SESSIONS = "/redfish/v1/SessionService/Sessions"
+
+
+def fetch_root(state: BmcState) -> Exchange[JsonObject]:
+    """Return the service root, read without credentials; with or without trailing slash, whichever exists.
+
+    A BMC that (wrongly) wants authentication for its root gives an empty object: the log-in goes to the usual place.
+    """
+    if state.root is not None:
+        return state.root
+    first: RedfishError | None = None
+    for path in ROOT_PATHS:
+        request = Request("GET", path, is_authenticated=False)
+        response = yield from transact(state, request)
+        if response.is_success:
+            root = response.json_object()
+            if root is None:
+                raise not_json_error(state, request, response)
+            state.root, state.behaviour = root, behaviour_for(root)
+            return root
+        first = first or error_for(state, request, response)
+        if response.status not in (401, 403, 404):
+            raise first
+    if first is not None and first.status in (401, 403):
+        state.root = {}
+        return state.root
+    raise BmcAnswerError(
+        "there is no Redfish service at this address",
+        where=state.where("GET", ROOT_PATHS[0]),
+        status=first.status if first else None,
+        expected="a service root",
+        found=first.found if first else None,
+        hint="check address and port, and that Redfish is enabled on this BMC",
+    )
+
+
+def ensure_session(state: BmcState, refused_token: str | None = None) -> Exchange[None]:
+    """Log in unless that was done; with ``refused_token``, replace a session that the BMC has forgotten.
+
+    Only one caller of a client logs in; the others wait for it. Raises BmcAuthError when the credential is refused or
+    was refused before.
+    """
+    if state.credentials is None or (state.is_logged_in and refused_token is None):
+        return
+    yield Enter()
+    if refused_token is not None and state.token == refused_token:
+        state.forget_session()
+    if not state.is_logged_in:
+        yield from _login(state, state.credentials)
+    yield Leave()
+
+
+def _login(state: BmcState, credentials: Credentials) -> Exchange[None]:
+    root = yield from fetch_root(state)
+    credential_id = credentials.identifier(state.latch.hmac_key)
+    if state.latch.is_latched(state.key, credential_id):
+        raise BmcAuthError(
+            "this credential was refused by this BMC before; it is not sent again",
+            where=state.where("POST", DEFAULT_SESSIONS),
+            found=f"user {credentials.username!r} is latched",
+            hint="correct the credential; a new one is tried at once",
+        )
+    if not _has_sessions(root):
+        yield from _use_basic(state, credentials, credential_id)
+        return
+    request = Request(
+        "POST",
+        _sessions_uri(root),
+        {"UserName": credentials.username, "Password": credentials.password},
+        is_authenticated=False,
+    )
+    response = yield from _post_session(state, request)
+    if response.status in (404, 405, 501):
+        yield from _use_basic(state, credentials, credential_id)
+        return
+    if not response.is_success:
+        raise _login_error(state, request, response, credential_id)
+    _keep_session(state, request, response)
+
+
+def _has_sessions(root: JsonObject) -> bool:
+    """Return whether the root names a session service; a root that could not be read is given the benefit."""
+    links = root.get("Links")
+    return not root or "SessionService" in root or (isinstance(links, dict) and "Sessions" in links)
+
+
+def _sessions_uri(root: JsonObject) -> str:
+    links = root.get("Links")
+    sessions = links.get("Sessions") if isinstance(links, dict) else None
+    uri = sessions.get("@odata.id") if isinstance(sessions, dict) else None
+    return uri if isinstance(uri, str) and uri.startswith("/") else DEFAULT_SESSIONS
+
+
+def _post_session(state: BmcState, request: Request) -> Exchange[Response]:
+    """Send the login; while the session table is full, wait for a free place within the budget."""
+    give_up_at = state.clock() + state.limits.sessions_full_s
+    while True:
+        response = yield from transact(state, request)
+        state.logins += 1
+        if not _is_table_full(state, response):
+            return response
+        delay_s = retry_after_s(response) or 5.0
+        remaining_s = state.remaining_s()
+        if state.clock() + delay_s > give_up_at or (remaining_s is not None and delay_s >= remaining_s):
+            raise BmcRefusedError(
+                "all sessions of the BMC are in use",
+                where=state.where("POST", request.path),
+                status=response.status,
+                found=describe(response, state.secrets),
+                hint="close other management programs, or wait until their sessions expire",
+            )
+        yield Sleep(delay_s)
+
+
+def _is_table_full(state: BmcState, response: Response) -> bool:
+    names = {message.name for message in messages_in(response.json())}
+    return response.status in (400, 409, 503) and bool(names & state.behaviour.sessions_full_ids)
+
+
+def _login_error(state: BmcState, request: Request, response: Response, credential_id: str) -> RedfishError:
+    """Return the error for a refused login, and latch the credential when the refusal is about it."""
+    names = {message.name for message in messages_in(response.json())}
+    if response.status in (401, 403) or names & state.behaviour.login_refused_ids:
+        return _refuse(state, request, response, credential_id)
+    return error_for(state, request, response)
+
+
+def _refuse(state: BmcState, request: Request, response: Response, credential_id: str) -> BmcAuthError:
+    user = state.credentials.username if state.credentials else ""
+    state.forget_session()
+    state.latch.latch(state.key, credential_id, f"HTTP {response.status} for user {user}")
+    return BmcAuthError(
+        f"the BMC refused the login of user {user!r}",
+        where=state.where(request.method, request.path),
+        status=response.status,
+        message_ids=tuple(message.id for message in messages_in(response.json()) if message.id),
+        found=describe(response, state.secrets),
+        hint="correct the credential of this BMC; the same one is not sent again, since BMCs lock accounts",
+    )
+
+
+def _keep_session(state: BmcState, request: Request, response: Response) -> None:
+    token = response.header("x-auth-token")
+    location = response.header("location") or (response.json_object() or {}).get("@odata.id")
+    if not token:
+        raise BmcAnswerError(
+            "the BMC accepted the login but gave no token",
+            where=state.where("POST", request.path),
+            status=response.status,
+            expected="an X-Auth-Token header",
+            found=describe(response, state.secrets),
+        )
+    state.token = token
+    state.session_uri = urlsplit(location).path if isinstance(location, str) and location else None
+    for message in messages_in(response.json()):
+        if message.name == "PasswordChangeRequired":
+            state.password_change_uri = message.args[0] if message.args else None
+
+
+def _use_basic(state: BmcState, credentials: Credentials, credential_id: str) -> Exchange[None]:
+    """Fall back to Basic, and prove the credential with one read before anybody else uses it."""
+    pair = f"{credentials.username}:{credentials.password}".encode()
+    state.basic = "Basic " + base64.b64encode(pair).decode("ascii")
+    LOG.warning("%s has no session service: using Basic authentication", state.base_url)
+    systems = (state.root or {}).get("Systems")
+    uri = systems.get("@odata.id") if isinstance(systems, dict) else None
+    request = Request("GET", uri if isinstance(uri, str) else "/redfish/v1/Systems")
+    response = yield from transact(state, request)
+    if response.status == 401:
+        raise _refuse(state, request, response, credential_id)
+
+
+def logout(state: BmcState) -> Exchange[None]:
+    """Delete the session. Never raises: whoever closes a client must not fail because the BMC is gone."""
+    uri, token = state.session_uri, state.token
+    if token is None or uri is None:
+        state.forget_session()
+        return
+    state.expires_at = state.clock() + state.limits.logout_timeout_s
+    try:
+        response = yield from transact(state, Request("DELETE", uri, timeout_s=state.limits.logout_timeout_s))
+        if not response.is_success and response.status not in (401, 404):
+            LOG.warning("%s: the session was not deleted: HTTP %d", state.base_url, response.status)
+    except RedfishError as error:
+        LOG.warning("%s: the session was not deleted: %s", state.base_url, error.what)
+    finally:
+        state.forget_session()

@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.redfish.player import answer, make_state, refusal
+
+from metalwright.errors import (
+    BmcAnswerError,
+    BmcCertificateError,
+    BmcNoAnswerError,
+    BmcRefusedError,
+    BmcUnreachableError,
+    RedfishError,
+)
+from metalwright.redfish.dialogue import perform, read
+from metalwright.redfish.policy import transact
+from metalwright.redfish.state import Limits
+from metalwright.redfish.wire import FailureKind, Outcome, Request, Response, TransportFailure
+
+GET = Request("GET", "/redfish/v1/Systems/1", is_authenticated=False)
+POST = Request("POST", "/redfish/v1/Systems/1/Actions/ComputerSystem.Reset", {"ResetType": "On"}, False)
+CLOSED = TransportFailure(FailureKind.CLOSED, "reset by peer")
+
+
+def test_a_read_is_repeated_while_the_bmc_is_busy() -> None:
+    state, play = make_state()
+    html = Response(504, (("content-type", "text/html"),), b"<html>gateway</html>")
+    got = play.run(transact(state, GET), [html, html, answer(200, {"Id": "1"})])
+    assert got.json_object() == {"Id": "1"}
+    assert play.slept == [0.5, 1.0]
+
+
+def test_the_read_budget_belongs_to_the_request_not_to_the_client() -> None:
+    state, play = make_state()
+    for _ in range(20):
+        assert play.run(perform(state, GET), [answer(503), answer(200, {})]).status == 200
+
+
+def test_retry_after_is_obeyed_up_to_the_limit() -> None:
+    state, play = make_state()
+    play.run(transact(state, GET), [answer(503, None, retry_after="7"), answer(503, None, retry_after="900"), answer()])
+    assert play.slept == [7.0, 60.0]
+
+
+def test_a_write_is_not_repeated_when_the_bmc_fails() -> None:
+    state, play = make_state()
+    with pytest.raises(BmcRefusedError) as caught:
+        play.run(perform(state, POST), [answer(500, {"error": {"code": "x", "message": "boom"}})])
+    assert caught.value.status == 500
+    assert len(play.sent) == 1
+
+
+def test_a_write_is_repeated_when_the_bmc_says_that_it_was_not_ready() -> None:
+    state, play = make_state()
+    done = play.run(
+        perform(state, POST), [refusal(503, "IDRAC.2.8.SYS518"), refusal(503, "IDRAC.2.8.SYS518"), answer(204)]
+    )
+    assert (done.status, len(play.sent)) == (204, 3)
+
+
+def test_a_write_without_answer_is_neither_repeated_nor_called_failed() -> None:
+    state, play = make_state()
+    with pytest.raises(BmcNoAnswerError, match="may have taken effect"):
+        play.run(perform(state, POST), [CLOSED])
+    assert len(play.sent) == 1
+
+
+def test_a_first_contact_that_is_refused_is_not_repeated() -> None:
+    state, play = make_state()
+    with pytest.raises(BmcUnreachableError):
+        play.run(perform(state, GET), [TransportFailure(FailureKind.CONNECT, "connection refused")])
+    assert len(play.sent) == 1
+
+
+def test_a_bmc_that_answered_before_is_given_time_to_come_back() -> None:
+    state, play = make_state(has_answered=True)
+    refused = TransportFailure(FailureKind.CONNECT, "connection refused")
+    assert play.run(perform(state, GET), [refused, refused, answer(200, {})]).status == 200
+
+
+def test_connections_that_break_twice_are_no_longer_reused() -> None:
+    state, play = make_state()
+    play.run(perform(state, GET), [CLOSED, CLOSED, answer(200, {})])
+    assert "Connection" not in play.sent[1].headers
+    assert play.sent[2].headers["Connection"] == "close"
+
+
+def test_a_changed_certificate_ends_it_at_once() -> None:
+    state, play = make_state(has_answered=True)
+    with pytest.raises(BmcCertificateError) as caught:
+        play.run(perform(state, GET), [TransportFailure(FailureKind.CERTIFICATE, "sha256 ab")])
+    assert "no credential was sent" in str(caught.value)
+
+
+def test_identity_encoding_is_asked_for_and_gzip_only_on_demand() -> None:
+    state, play = make_state()
+    play.run(perform(state, GET), [answer(406), answer(200, {})])
+    play.run(perform(state, GET), [answer(200, {})])
+    assert [step.headers["Accept-Encoding"] for step in play.sent] == ["identity", "gzip", "gzip"]
+
+
+def test_a_redirect_on_the_same_host_keeps_method_and_body() -> None:
+    state, play = make_state()
+    play.run(perform(state, POST), [answer(308, None, location=POST.path + "/"), answer(204)])
+    assert [(s.method, s.target, s.body) for s in play.sent][1] == ("POST", POST.path + "/", POST.body)
+
+
+def test_a_redirect_to_another_port_of_the_same_host_is_followed_over_https() -> None:
+    state, play = make_state()
+    play.run(perform(state, GET), [answer(301, None, location="https://10.0.0.1:8080/redfish/v1/x"), answer(200, {})])
+    assert play.sent[1].target == "https://10.0.0.1:8080/redfish/v1/x"
+
+
+@pytest.mark.parametrize(
+    "location", ["http://10.0.0.1/redfish/v1/", "https://other.example/", "//other.example/x", "https://u@10.0.0.1/x"]
+)
+def test_a_redirect_elsewhere_or_to_http_is_not_followed(location: str) -> None:
+    state, play = make_state()
+    with pytest.raises(BmcAnswerError, match="another host or protocol"):
+        play.run(perform(state, POST), [answer(301, None, location=location)])
+    assert len(play.sent) == 1
+
+
+def test_a_link_to_another_host_is_not_followed() -> None:
+    state, play = make_state()
+    with pytest.raises(BmcAnswerError, match="another host"):
+        play.run(read(state, "https://other.example/redfish/v1/Systems"), [])
+    assert play.sent == []
+
+
+def test_nothing_outlasts_the_deadline() -> None:
+    state, play = make_state(limits=Limits(deadline_s=5))
+    state.expires_at = play.clock.now + 5
+    with pytest.raises(RedfishError):
+        play.run(perform(state, GET), lambda _: answer(503, None, retry_after="3"))
+    assert sum(play.slept) <= 5
+    assert all(step.read_timeout_s <= 5 for step in play.sent)
+
+
+def test_slow_resources_have_their_own_time() -> None:
+    state, play = make_state()
+    play.run(read(state, "/redfish/v1/UpdateService/FirmwareInventory"), [answer(200, {})])
+    assert play.sent[0].read_timeout_s == 180
+
+
+@pytest.mark.parametrize("body", [b'"busy"', b"null", b"[]", b"", b"<html>x</html>", b"\xff\xfe"])
+def test_any_body_of_a_server_error_gives_the_same_typed_error(body: bytes) -> None:
+    state, play = make_state()
+    with pytest.raises(BmcRefusedError) as caught:
+        play.run(read(state, GET.path), lambda _: Response(500, (("content-type", "application/json"),), body))
+    assert caught.value.status == 500
+    assert "GET https://10.0.0.1:443/redfish/v1/Systems/1" in str(caught.value)
+
+
+def test_a_login_page_is_not_taken_for_data() -> None:
+    state, play = make_state()
+    with pytest.raises(BmcAnswerError) as caught:
+        play.run(read(state, GET.path), [Response(200, (("content-type", "text/html"),), b"<html>login</html>")])
+    assert "text/html: login" in str(caught.value)
+    assert len(play.sent) == 1
+
+
+@pytest.mark.parametrize(
+    "info", [{"MessageId": "Base.1.0.ActionNotSupported", "Message": "no"}, None, [], "text", [None]]
+)
+def test_extended_info_of_any_shape_never_hides_the_refusal(info: object) -> None:
+    state, play = make_state()
+    body = {"error": {"code": "Base.1.0.GeneralError", "message": "no", "@Message.ExtendedInfo": info}}
+    with pytest.raises(BmcRefusedError) as caught:
+        play.run(perform(state, POST), [answer(400, body)])
+    wanted = "Base.1.0.ActionNotSupported" if isinstance(info, dict) else "Base.1.0.GeneralError"
+    assert caught.value.message_ids == (wanted,)
+    assert wanted in str(caught.value)
+
+
+def test_a_password_that_the_bmc_quotes_is_not_shown() -> None:
+    state, play = make_state()
+    request = Request("PATCH", "/a", {"Password": "pa55 word"}, False, secrets=("pa55 word",))
+    bad = refusal(400, "Base.1.8.PropertyValueFormatError", "pa55 word", text="The value pa55 word is bad")
+    with pytest.raises(BmcRefusedError) as caught:
+        play.run(perform(state, request), [bad])
+    assert "pa55 word" not in str(caught.value) + repr(caught.value) + repr(request) + repr(play.steps)
+    assert "The value ******** is bad" in str(caught.value)
+
+
+OUTCOMES = st.one_of(
+    st.builds(TransportFailure, st.sampled_from(FailureKind), st.just("x")),
+    st.builds(
+        Response,
+        st.integers(100, 599),
+        st.lists(
+            st.tuples(
+                st.sampled_from(["location", "retry-after", "etag", "content-type", "x-auth-token"]),
+                st.text(max_size=8),
+            ),
+            max_size=3,
+        ).map(tuple),
+        st.one_of(st.binary(max_size=20), st.sampled_from([b"{}", b"[]", b'{"error":{}}', b'{"error":[1]}'])),
+    ),
+)
+
+
+@given(st.lists(OUTCOMES, min_size=12, max_size=12), st.sampled_from([GET, POST]))
+def test_whatever_a_bmc_does_ends_in_an_answer_or_a_typed_error(outcomes: list[Outcome], request: Request) -> None:
+    state, play = make_state()
+    with suppress(RedfishError):
+        assert play.run(perform(state, request), outcomes).is_success
+    assert len(play.sent) <= 9
+    if request is POST and isinstance(outcomes[0], TransportFailure):
+        assert len(play.sent) == 1

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import logging
+
+import pytest
+from tests.unit.redfish.player import answer, make_state, refusal
+
+from metalwright.errors import BmcAuthError, BmcRefusedError
+from metalwright.redfish import Credentials, MemoryLatch
+from metalwright.redfish.dialogue import read
+from metalwright.redfish.sessions import ensure_session, fetch_root, logout
+from metalwright.redfish.wire import Outcome, Send
+
+ROOT = {"RedfishVersion": "1.15.0", "Links": {"Sessions": {"@odata.id": "/redfish/v1/SessionService/Sessions"}}}
+SESSION = answer(201, {"Id": "7"}, x_auth_token="tok-1", location="/redfish/v1/SessionService/Sessions/7")
+ALICE = Credentials("alice", "s3cret")
+
+
+def test_the_login_goes_out_without_any_credential_header() -> None:
+    state, play = make_state(credentials=ALICE)
+    play.run(ensure_session(state), [answer(200, ROOT), SESSION])
+    root, login = play.sent
+    assert (login.method, login.target) == ("POST", "/redfish/v1/SessionService/Sessions")
+    assert login.body == {"UserName": "alice", "Password": "s3cret"}
+    assert not {"Authorization", "X-Auth-Token"} & (set(root.headers) | set(login.headers))
+
+
+def test_one_session_serves_all_requests_and_is_deleted() -> None:
+    state, play = make_state(credentials=ALICE)
+    play.run(read(state, "/redfish/v1/Systems"), [answer(200, ROOT), SESSION, answer(200, {})])
+    play.run(read(state, "/redfish/v1/Chassis"), [answer(200, {})])
+    play.run(logout(state), [answer(204)])
+    assert [s.method for s in play.sent] == ["GET", "POST", "GET", "GET", "DELETE"]
+    assert play.sent[-1].target == "/redfish/v1/SessionService/Sessions/7"
+    assert play.sent[-1].headers["X-Auth-Token"] == "tok-1"
+    assert not state.is_logged_in
+
+
+def test_a_refused_login_is_final_for_everybody_who_shares_the_latch() -> None:
+    latch = MemoryLatch()
+    state, play = make_state(credentials=ALICE, latch=latch)
+    with pytest.raises(BmcAuthError, match="refused the login of user 'alice'"):
+        play.run(ensure_session(state), [answer(200, ROOT), refusal(401, "Base.1.8.InsufficientPrivilege")])
+    other, second = make_state(credentials=ALICE, latch=latch)
+    with pytest.raises(BmcAuthError, match="not sent again"):
+        second.run(ensure_session(other), [answer(200, ROOT)])
+    assert [s.method for s in second.sent] == ["GET"]
+
+
+def test_another_password_is_tried_although_one_is_latched() -> None:
+    latch = MemoryLatch()
+    state, play = make_state(credentials=ALICE, latch=latch)
+    with pytest.raises(BmcAuthError):
+        play.run(ensure_session(state), [answer(200, ROOT), answer(401)])
+    state, play = make_state(credentials=Credentials("alice", "right"), latch=latch)
+    play.run(ensure_session(state), [answer(200, ROOT), SESSION])
+    assert state.token == "tok-1"
+
+
+def test_an_expired_session_is_renewed_once_and_never_by_basic() -> None:
+    state, play = make_state(credentials=ALICE)
+    fresh = answer(201, {}, x_auth_token="tok-2", location="/redfish/v1/SessionService/Sessions/8")
+    script: list[Outcome] = [answer(200, ROOT), SESSION, answer(401), fresh, answer(200, {"a": 1})]
+    assert play.run(read(state, "/redfish/v1/Systems"), script) == {"a": 1}
+    assert play.sent[-1].headers["X-Auth-Token"] == "tok-2"
+    assert not any("Authorization" in step.headers for step in play.sent)
+
+
+def test_a_session_that_is_refused_twice_is_an_access_error() -> None:
+    state, play = make_state(credentials=ALICE)
+    with pytest.raises(BmcAuthError):
+        play.run(read(state, "/redfish/v1/Systems"), [answer(200, ROOT), SESSION, answer(401), SESSION, answer(401)])
+    assert len(play.sent) == 5
+
+
+def test_a_full_session_table_is_waited_for_and_then_named() -> None:
+    state, play = make_state(credentials=ALICE)
+    full = refusal(503, "IDRAC.2.1.RAC0218")
+    play.run(ensure_session(state), [answer(200, ROOT), full, full, SESSION])
+    assert play.slept == [5.0, 5.0]
+    state, play = make_state(credentials=ALICE)
+    with pytest.raises(BmcRefusedError, match="all sessions of the BMC are in use"):
+        play.run(ensure_session(state), lambda step: answer(200, ROOT) if step.method == "GET" else full)
+
+
+def test_basic_is_used_only_without_session_service_and_said(caplog: pytest.LogCaptureFixture) -> None:
+    state, play = make_state(credentials=ALICE)
+    root = {"Systems": {"@odata.id": "/redfish/v1/Systems"}}
+    with caplog.at_level(logging.WARNING):
+        play.run(ensure_session(state), [answer(200, root), answer(200, {})])
+    assert play.sent[1].headers["Authorization"].startswith("Basic ")
+    assert "using Basic authentication" in caplog.text
+    assert "s3cret" not in caplog.text
+
+
+def test_a_wrong_password_over_basic_is_sent_once() -> None:
+    state, play = make_state(credentials=ALICE)
+    with pytest.raises(BmcAuthError):
+        play.run(read(state, "/redfish/v1/Chassis"), [answer(200, {"Systems": {}}), answer(401)])
+    assert len([s for s in play.sent if "Authorization" in s.headers]) == 1
+    with pytest.raises(BmcAuthError):
+        play.run(read(state, "/redfish/v1/Chassis"), [])
+
+
+@pytest.mark.parametrize("good", ["/redfish/v1/", "/redfish/v1"])
+def test_the_root_is_found_with_and_without_trailing_slash(good: str) -> None:
+    state, play = make_state()
+
+    def bmc(step: Send) -> Outcome:
+        return answer(200, ROOT) if step.target == good else answer(401)
+
+    assert play.run(fetch_root(state), bmc) == ROOT
+
+
+def test_a_password_that_must_be_changed_is_recognised() -> None:
+    state, play = make_state(credentials=ALICE)
+    info = {"MessageId": "Base.1.8.PasswordChangeRequired", "MessageArgs": ["/redfish/v1/AccountService/Accounts/1"]}
+    body = {"@Message.ExtendedInfo": [info]}
+    session = answer(201, body, x_auth_token="t", location="/redfish/v1/SessionService/Sessions/1")
+    play.run(ensure_session(state), [answer(200, ROOT), session])
+    assert state.password_change_uri == "/redfish/v1/AccountService/Accounts/1"
+
+
+def test_logging_out_of_a_dead_bmc_raises_nothing() -> None:
+    state, play = make_state(credentials=ALICE)
+    play.run(ensure_session(state), [answer(200, ROOT), SESSION])
+    play.run(logout(state), lambda _: answer(500))
+    assert not state.is_logged_in
+
+
+def test_a_credential_identifier_does_not_depend_on_how_the_pair_is_cut() -> None:
+    assert Credentials("ab", "c").identifier(b"k") != Credentials("a", "bc").identifier(b"k")
+    assert Credentials("a", "b").identifier(b"k1") != Credentials("a", "b").identifier(b"k2")
+    assert "s3cret" not in repr(ALICE)
