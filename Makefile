@@ -1,13 +1,54 @@
-# Two commands: `make demo` and `make test`. See CONTRIBUTING.md for the rest.
-VENV := .venv
-PY := $(VENV)/bin/python
-STAMP := $(VENV)/.setup-stamp
+# Two commands: `make demo` and `make test`. CONTRIBUTING.md says what the others are for.
+.DEFAULT_GOAL := help
+PY := .venv/bin/python
+SECONDS ?= 600
 
-.PHONY: setup
-setup: $(STAMP)
+.PHONY: help setup system-packages demo test test-lab soak lint types docs reference format lock clean
 
-$(STAMP): requirements.lock pyproject.toml
-	test -x $(PY) || python3 -m venv $(VENV)
-	$(VENV)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	$(VENV)/bin/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
-	touch $(STAMP)
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 24
+
+setup: ## the Python part alone, into .venv (no sudo, no QEMU)
+	@scripts/setup
+
+system-packages: ## Debian packages for the lab; asks sudo, or prints the line to run
+	@scripts/system-packages demo
+
+demo: setup system-packages ## two blank virtual machines become ready nodes (KEEP=1 leaves them running)
+	@KEEP="$(KEEP)" scripts/until-done $(PY) -m metalwright.demo
+
+test: setup ## lint, types, contracts, documentation, then the tests
+	@scripts/system-packages test
+	@scripts/until-done scripts/test
+
+test-lab: setup ## everything that boots virtual machines; writes docs/reference/lab-report.json
+	@scripts/system-packages test
+	@scripts/until-done $(PY) scripts/lab_report.py
+
+soak: setup system-packages ## random kills and faults for SECONDS=600
+	@METALWRIGHT_SOAK_SECONDS="$(SECONDS)" scripts/until-done $(PY) -m pytest -m soak tests/lab
+
+lint: setup ## ruff and the import contracts
+	@.venv/bin/ruff check .
+	@.venv/bin/ruff format --check .
+	@.venv/bin/lint-imports
+
+types: setup ## mypy, strict
+	@.venv/bin/mypy
+
+docs: setup ## the documentation, strictly, into build/docs
+	@scripts/build-docs
+
+reference: setup ## write the generated pages of docs/reference
+	@$(PY) scripts/generate_reference.py
+
+format: setup ## format the code and sort imports
+	@.venv/bin/ruff check --fix-only --quiet .
+	@.venv/bin/ruff format .
+
+lock: setup ## write requirements.lock anew from pyproject.toml
+	@scripts/lock
+
+clean: ## remove everything that was made here (.venv, caches, builds, demo)
+	rm -rf .venv .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist demo
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,44 @@
+"""Rules for all tests: virtual machines boot one test at a time, and required captures are never skipped."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+CAPTURES = Path(__file__).parent / "captures"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep tests that boot virtual machines on one worker of ``pytest -n … --dist loadgroup``."""
+    for item in items:
+        if item.get_closest_marker("lab"):
+            item.add_marker(pytest.mark.xdist_group("lab"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A skipped test of the captures fails where ``METALWRIGHT_CAPTURES_REQUIRED`` is set."""
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail") and _must_run(item.path):
+        report.outcome = "failed"
+        report.longrepr = f"{item.nodeid} was skipped, but METALWRIGHT_CAPTURES_REQUIRED is set: {report.longrepr}"
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """A module of captures tests that skips itself fails where they are required."""
+    report = yield
+    if report.skipped and _must_run(collector.path):
+        report.outcome = "failed"
+        report.longrepr = f"{collector.nodeid} was skipped, but METALWRIGHT_CAPTURES_REQUIRED is set"
+    return report
+
+
+def _must_run(path: Path) -> bool:
+    return bool(os.environ.get("METALWRIGHT_CAPTURES_REQUIRED")) and path.is_relative_to(CAPTURES)

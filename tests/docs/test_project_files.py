@@ -1,0 +1,58 @@
+"""Files that no other test reads: the Vagrantfile, workflows, scripts."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+ROOT = Path(__file__).resolve().parents[2]
+SHELL_SCRIPTS = sorted(
+    path for path in [*(ROOT / "scripts").iterdir(), ROOT / ".ci" / "run"] if path.read_bytes().startswith(b"#!")
+)
+
+
+@pytest.mark.skipif(shutil.which("ruby") is None, reason="ruby is not installed")
+def test_vagrantfile_is_valid_ruby() -> None:
+    done = subprocess.run(["ruby", "-c", ROOT / "Vagrantfile"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, "Syntax OK"), done.stderr
+
+
+def test_workflows_pin_actions_by_major_version_and_call_make() -> None:
+    for path in (ROOT / ".github" / "workflows").glob("*.yml"):
+        jobs = YAML(typ="safe").load(path.read_text(encoding="utf-8"))["jobs"]
+        steps = [step for job in jobs.values() for step in job["steps"]]
+        for step in steps:
+            name, _, version = step.get("uses", "").partition("@")
+            assert not name or (version.startswith("v") and version[1:].isdigit()), f"{path.name}: {step}"
+        assert {"make setup", "make test"} <= {step.get("run") for step in steps}
+
+
+@pytest.mark.parametrize("path", SHELL_SCRIPTS, ids=lambda path: path.name)
+def test_script_is_executable_and_valid_bash(path: Path) -> None:
+    assert path.stat().st_mode & 0o111
+    assert path.read_text(encoding="utf-8").startswith("#!/usr/bin/env bash\n")
+    assert subprocess.run(["bash", "-n", path], check=False).returncode == 0
+
+
+def test_every_system_package_says_why_it_is_needed() -> None:
+    text = (ROOT / "scripts" / "system-packages.txt").read_text(encoding="utf-8")
+    lines = [line.split(maxsplit=2) for line in text.splitlines() if line and not line.startswith("#")]
+    assert all(len(line) == 3 and line[0] in ("demo", "test") for line in lines)
+    assert len({line[1] for line in lines}) == len(lines)
+
+
+def test_nothing_missing_installs_nothing_and_says_nothing() -> None:
+    listed = subprocess.run(
+        [ROOT / "scripts" / "system-packages", "--list", "demo"], capture_output=True, text=True, check=True
+    )
+    assert "qemu-system-x86" in listed.stdout.split()
+
+
+def test_pre_commit_calls_the_locked_tools() -> None:
+    config = YAML(typ="safe").load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
+    hooks = [hook for repo in config["repos"] for hook in repo["hooks"]]
+    assert all(hook["entry"].startswith(".venv/bin/") and hook["language"] == "system" for hook in hooks)
