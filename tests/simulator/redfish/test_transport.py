@@ -310,7 +310,8 @@ async def test_many_readers_share_one_login_and_four_connections(serve: Serve) -
     async with AsyncClient(Contact(server.url, ALICE)) as client:
         got = await asyncio.gather(*[client.get("/redfish/v1/Systems") for _ in range(12)])
     assert len(got) == 12
-    assert (bmc.logins, peak, bmc.tokens) == (1, 4, set())
+    assert (bmc.logins, bmc.tokens) == (1, set())
+    assert 1 < peak <= 4
 
 
 async def test_many_readers_with_a_wrong_password_try_it_once(serve: Serve) -> None:
