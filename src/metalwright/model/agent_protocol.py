@@ -10,7 +10,10 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import Field, StringConstraints
+
+from metalwright.model.base import Frozen
+from metalwright.model.image import Stamp
 
 Hex64 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 ShortText = Annotated[str, StringConstraints(max_length=512)]
@@ -20,34 +23,15 @@ ImageFormat = Literal["raw", "raw.zst"]
 IdentityKey = Literal["serial", "uuid", "macs"]
 
 
-class Message(BaseModel):
-    """Base of all messages: immutable, unknown keys refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class DiskStamp(Message):
-    """What a disk says about the deployment that wrote it; stored at a fixed offset of the disk and in the root."""
-
-    magic: Literal["metalwright-stamp"] = "metalwright-stamp"
-    schema_: Literal[1] = Field(default=1, alias="schema", serialization_alias="schema")
-    node: ShortText
-    run: ShortText
-    recipe: ShortText
-    image: ShortText
-    journal: ShortText
-    written: ShortText
-
-
-class DiskContent(Message):
+class DiskContent(Frozen):
     """What is on a disk: ``blank`` (no signature, both ends zero), ``ours`` (valid stamp) or ``foreign`` (all else)."""
 
     state: DiskContentState
     summary: tuple[ShortText, ...] = Field(default=(), max_length=64)
-    stamp: DiskStamp | None = None
+    stamp: Stamp | None = None
 
 
-class Disk(Message):
+class Disk(Frozen):
     """One disk as the ramdisk sees it; ``None`` is unknown."""
 
     path: ShortText
@@ -61,7 +45,7 @@ class Disk(Message):
     content: DiskContent
 
 
-class BootIdentity(Message):
+class BootIdentity(Frozen):
     """Who the booted machine is, from SMBIOS and its network ports (MACs lower case with colons)."""
 
     serial: ShortText | None = None
@@ -69,7 +53,7 @@ class BootIdentity(Message):
     macs: tuple[ShortText, ...] = Field(default=(), max_length=256)
 
 
-class Hello(Message):
+class Hello(Frozen):
     """First message: the medium's nonce, the machine's identity, its boot and its disks."""
 
     nonce: ShortText
@@ -79,7 +63,7 @@ class Hello(Message):
     disks: tuple[Disk, ...] = Field(default=(), max_length=512)
 
 
-class ExpectedIdentity(Message):
+class ExpectedIdentity(Frozen):
     """The declared identity; each key in ``keys`` must agree (``macs``: at least one declared MAC is present)."""
 
     keys: tuple[IdentityKey, ...] = Field(min_length=1)
@@ -88,7 +72,7 @@ class ExpectedIdentity(Message):
     macs: tuple[str, ...] = ()
 
 
-class ImageTask(Message):
+class ImageTask(Frozen):
     """The image to write. ``url`` is filled in by the boot server; chunks are those of the file as served."""
 
     name: str
@@ -103,7 +87,7 @@ class ImageTask(Message):
     chunk_sha256: tuple[Hex64, ...] = Field(min_length=1)
 
 
-class DiskRule(Message):
+class DiskRule(Frozen):
     """Which disk is the target: exactly one disk must satisfy every given key."""
 
     role: str
@@ -114,7 +98,7 @@ class DiskRule(Message):
     protocol: str | None = None
 
 
-class SeedFile(Message):
+class SeedFile(Frozen):
     """One file written into the root file system; ``mode`` is octal text, ``text`` its content."""
 
     path: Annotated[str, StringConstraints(pattern=r"^/[^\x00]+$")]
@@ -122,7 +106,7 @@ class SeedFile(Message):
     text: str = Field(repr=False)
 
 
-class Seed(Message):
+class Seed(Frozen):
     """What makes the image this node: names, machine id (``None``: made at first boot) and files."""
 
     hostname: str
@@ -131,7 +115,7 @@ class Seed(Message):
     files: tuple[SeedFile, ...] = ()
 
 
-class Task(Message):
+class Task(Frozen):
     """Everything the agent needs to write one node's disk."""
 
     run: str
@@ -140,12 +124,12 @@ class Task(Message):
     image: ImageTask
     disk: DiskRule
     overwrite: bool = False
-    stamp: DiskStamp
+    stamp: Stamp
     seed: Seed
     ssh_host_key: bool = True
 
 
-class GoRequest(Message):
+class GoRequest(Frozen):
     """Asked just before the first write; ``request_id`` makes a repeated request the same request."""
 
     disk: Disk
@@ -162,7 +146,7 @@ class ProgressStep(StrEnum):
     SEED = "seed"
 
 
-class Progress(Message):
+class Progress(Frozen):
     """How far a step is."""
 
     step: ProgressStep
@@ -170,7 +154,7 @@ class Progress(Message):
     total_bytes: int = Field(ge=0)
 
 
-class Done(Message):
+class Done(Frozen):
     """The disk is written, read back, stamped and seeded. ``seconds`` per step; ``skipped`` names steps left out."""
 
     disk: Disk
@@ -201,7 +185,7 @@ class FailureCode(StrEnum):
     INTERNAL = "internal"
 
 
-class Failure(Message):
+class Failure(Frozen):
     """The agent stopped; ``wrote`` says whether the disk was touched."""
 
     code: FailureCode

@@ -1,7 +1,7 @@
 """A deployment: one attempt to write one node's disk through one boot medium, and the store that keeps it.
 
 A medium carries two secrets, its token and its nonce; a store keeps their SHA-256 only. The secret URL paths are
-derived from the token (see ``metalwright.imaging.secrets``), so their SHA-256 suffices to serve them.
+derived from the token (see ``metalwright.imaging.medium_secrets``), so their SHA-256 suffices to serve them.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
-from pydantic import BaseModel, ConfigDict
-
 from metalwright.model.agent_protocol import Disk, Done, Failure, Hello, Hex64, Progress, Task
+from metalwright.model.base import Frozen
 
 
 class DeploymentState(StrEnum):
@@ -40,14 +39,12 @@ class DeploymentState(StrEnum):
         return self in (DeploymentState.DONE, DeploymentState.FAILED, DeploymentState.EXPIRED)
 
 
-class Deployment(BaseModel):
+class Deployment(Frozen):
     """One attempt to write one node. ``task.image.url`` is empty here: the boot server fills it in.
 
     ``deployment_id`` is no secret. ``media_path`` and ``image_path`` are local files that the boot server serves
     until ``expires`` (aware, UTC) or the final state.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     deployment_id: str
     run: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import secrets
 import select
@@ -63,9 +64,7 @@ class Session:
         try:
             with self._transport.open_session(timeout=timeout_s) as channel:
                 channel.exec_command(_wrap(argv, mark, timeout_s, sudo))
-                if stdin is not None:
-                    channel.sendall(stdin.encode())
-                channel.shutdown_write()
+                _feed(channel, stdin)
                 stdout, stderr = self._read(channel, argv, deadline)
                 rc = channel.recv_exit_status() if channel.exit_status_ready() else -1
         except (SSHException, OSError, EOFError) as error:
@@ -76,17 +75,12 @@ class Session:
         """Everything the command prints, until it has ended and both streams are at their end."""
         out, err = bytearray(), bytearray()
         while True:
+            has_ended = channel.closed or not self._transport.is_active() or _is_complete(channel)
             while channel.recv_ready():
                 out += channel.recv(READ_BYTES)
             while channel.recv_stderr_ready():
                 err += channel.recv_stderr(READ_BYTES)
-            if (
-                channel.exit_status_ready()
-                and channel.eof_received
-                and not (channel.recv_ready() or channel.recv_stderr_ready())
-            ):
-                return bytes(out), bytes(err)
-            if channel.closed or not self._transport.is_active():
+            if has_ended:  # as it was before the reading: nothing can have come since
                 return bytes(out), bytes(err)
             left_s = deadline - time.monotonic()
             if left_s <= 0:
@@ -132,6 +126,19 @@ def _wrap(argv: Sequence[str], mark: str, timeout_s: float, sudo: bool) -> str:
     script = f'echo {mark}; echo {mark} >&2; exec timeout -s KILL {math.ceil(timeout_s) + 1} env LC_ALL=C "$@"'
     words = ["sh", "-c", script, "sh", *argv]
     return shlex.join(["sudo", "-n", "--", *words] if sudo else words)
+
+
+def _feed(channel: Channel, stdin: str | None) -> None:
+    """Give the command its input; one that has ended meanwhile wants none."""
+    with contextlib.suppress(OSError):
+        if stdin is not None:
+            channel.sendall(stdin.encode())
+        channel.shutdown_write()
+
+
+def _is_complete(channel: Channel) -> bool:
+    """Whether the exit status and the end of both streams are there."""
+    return channel.exit_status_ready() and bool(channel.eof_received)
 
 
 def _wait(channel: Channel, timeout_s: float) -> None:

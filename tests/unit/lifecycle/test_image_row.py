@@ -16,7 +16,6 @@ from metalwright.model.agent_protocol import (
     Disk,
     DiskContent,
     DiskRule,
-    DiskStamp,
     ExpectedIdentity,
     Failure,
     FailureCode,
@@ -58,7 +57,7 @@ def deployment(state: DeploymentState, run: str = "run-1", image: str = WANTED, 
             chunk_sha256=(image,),
         ),
         disk=DiskRule(role="system"),
-        stamp=DiskStamp(node="n1", run=run, recipe="r", image="i", journal="j1", written="now"),
+        stamp=stamp(run, image),
         seed=Seed(hostname="n1", fqdn="n1.example"),
     )
     return Deployment(

@@ -6,9 +6,9 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
 
 import pytest
+from tests.loopback_ssh import LoopbackServer
 
 from metalwright.ssh import probe
 
@@ -27,7 +27,7 @@ def served(answer: Callable[[socket.socket], None]) -> tuple[socket.socket, int]
     return listener, listener.getsockname()[1]
 
 
-def test_an_ssh_server_is_open_with_its_banner(ssh_server: Any) -> None:
+def test_an_ssh_server_is_open_with_its_banner(ssh_server: LoopbackServer) -> None:
     found = probe(ssh_server.target.hostname, ssh_server.port)
     assert (found.state, found.is_ssh) == ("open", True)
     assert (found.banner or "").startswith("SSH-2.0-")

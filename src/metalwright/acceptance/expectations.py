@@ -1,0 +1,103 @@
+"""What must be seen on a node, as plain JSON: made from the desired state alone, judged by the suite on the node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from metalwright.acceptance.catalogue import KNOWN_TESTS
+from metalwright.acceptance.links import Link
+from metalwright.model.blueprint import Blueprint
+from metalwright.model.image import Image, Stamp
+from metalwright.model.package import package_pins
+from metalwright.model.rack import Node
+from metalwright.model.site import Site
+
+SSH_PORT = 22
+SSHD_SETTINGS = {
+    "passwordauthentication": "no",
+    "kbdinteractiveauthentication": "no",
+    "permitemptypasswords": "no",
+    "pubkeyauthentication": "yes",
+    "permitrootlogin": "no",
+    "x11forwarding": "no",
+}
+"""What ``sshd -T`` must say under ``security.ssh: key-only``."""
+
+
+def expectations(
+    blueprint: Blueprint, node: Node, *, site: Site, links: Sequence[Link], stamp: Stamp, image: Image | None = None
+) -> dict[str, Any]:
+    """Everything to be checked, by kind: ``{"schema": 1, "node": …, "checks": {kind: [{"id": …, …}]}}``.
+
+    Kinds are the test functions of the suite (``package`` → ``test_package``); ids are unique within their kind.
+    ``image`` adds the kernel that belongs to it.
+    """
+    checks = {
+        "hostname": [{"id": "name", "hostname": node.name, "fqdn": f"{node.name}.{site.domain}"}],
+        "stamp": [{"id": "stamp", "stamp": stamp.to_json()}],
+        "kernel": _kernel(image),
+        "address": [{"id": link.network, **link.to_json()} for link in links],
+        "time": [{"id": "ntp", "servers": list(site.ntp)}],
+        "package": [{"id": pin.name, **pin.to_json()} for pin in package_pins(blueprint.software)],
+        "service": [{"id": unit.removesuffix(".service"), "unit": unit} for unit in _units(blueprint)],
+        "user": [{"id": user.name, **user.to_json()} for user in site.admins],
+        "sshd": [{"id": key, "value": value} for key, value in SSHD_SETTINGS.items()],
+        "ports": [{"id": "tcp", "allowed": allowed_ports(blueprint)}],
+        **_hardware(blueprint, node),
+        "measured": _measured(blueprint),
+    }
+    return {"schema": 1, "node": node.name, "checks": {kind: items for kind, items in checks.items() if items}}
+
+
+def required_tests(expected: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names that must have a result, ``kind:id`` (measured tests: their own name)."""
+    return tuple(check_name(kind, item["id"]) for kind, items in expected["checks"].items() for item in items)
+
+
+def check_name(kind: str, check_id: str) -> str:
+    """How a check is named in results and certificates."""
+    return check_id if kind == "measured" else f"{kind}:{check_id}"
+
+
+def allowed_ports(blueprint: Blueprint) -> list[int]:
+    """TCP ports on which the node may serve others."""
+    served = [pin.port for pin in package_pins(blueprint.software) if pin.port is not None]
+    return sorted({SSH_PORT, *served})
+
+
+def _units(blueprint: Blueprint) -> list[str]:
+    return ["ssh.service", "chrony.service", *(pin.unit for pin in package_pins(blueprint.software))]
+
+
+def _kernel(image: Image | None) -> list[dict[str, Any]]:
+    """The kernel packages inside the image, when the catalogue lists its packages."""
+    prefix = "linux-image-"
+    names = [name.removeprefix(prefix) for name in (image.packages if image else {}) if name.startswith(prefix)]
+    releases = sorted(name for name in names if name[:1].isdigit())
+    return [{"id": "release", "releases": releases}] if releases else []
+
+
+def _hardware(blueprint: Blueprint, node: Node) -> dict[str, list[dict[str, Any]]]:
+    """What the operating system can see of the hardware: settles what the BMC could not tell."""
+    hardware = blueprint.hardware
+    return {
+        "cpus": [{"id": "host", **hardware.cpus.to_json()}],
+        "memory": [{"id": "host", **hardware.memory.to_json()}],
+        "drives": [{"id": group.role, **group.to_json()} for group in hardware.drives],
+        "system_disk": [{"id": "root", **node.system_disk.to_json()}] if node.system_disk else [],
+        "nics": [
+            {"id": group.role, **group.to_json(), "macs": [port.mac for port in node.ports if port.role == group.role]}
+            for group in hardware.nics
+        ],
+        "gpus": [{"id": "host", **hardware.gpus.to_json()}] if hardware.gpus else [],
+    }
+
+
+def _measured(blueprint: Blueprint) -> list[dict[str, Any]]:
+    """The blueprint's own tests that a node can run; the others are settled by the caller or stay NOT-RUN."""
+    return [
+        {"id": test.test, "floor": test.floor, "unit": test.unit, "record": test.record}
+        for test in blueprint.acceptance
+        if test.test in KNOWN_TESTS and KNOWN_TESTS[test.test].runs == "node"
+    ]

@@ -1,0 +1,50 @@
+"""Which address belongs on which port of a node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import netaddr
+
+from metalwright.model.base import Frozen
+from metalwright.model.blueprint import Blueprint
+from metalwright.model.network import Network
+from metalwright.model.rack import Node
+
+
+class Link(Frozen):
+    """One network on one role: ``address`` with its prefix length, ``macs`` of the ports that may carry it.
+
+    ``vlan`` is set when the network is tagged on those ports.
+    """
+
+    network: str
+    role: str
+    address: str
+    macs: tuple[str, ...] = ()
+    vlan: int | None = None
+    mtu: int | None = None
+
+
+def links(
+    blueprint: Blueprint, node: Node, networks: Sequence[Network], allocations: Mapping[str, str]
+) -> tuple[Link, ...]:
+    """The addresses that the node's operating system must have, from the allocations (network name → address)."""
+    found = []
+    for attachment in blueprint.network:
+        macs = tuple(port.mac for port in node.ports if port.role == attachment.role)
+        for position, purpose in enumerate(attachment.networks):
+            for network in networks:
+                if network.purpose == purpose and network.name in allocations:
+                    length = netaddr.IPNetwork(network.prefix).prefixlen
+                    found.append(
+                        Link(
+                            network=network.name,
+                            role=attachment.role,
+                            address=f"{allocations[network.name]}/{length}",
+                            macs=macs,
+                            vlan=network.vlan if position else None,
+                            mtu=attachment.mtu or network.mtu,
+                        )
+                    )
+    return tuple(found)

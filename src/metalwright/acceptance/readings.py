@@ -1,0 +1,197 @@
+"""What command outputs of a Linux node say (pure). Absent is ``None``, never a default."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from metalwright.model.base import Frozen, normal_mac
+
+LSBLK = "lsblk --json --bytes --output NAME,TYPE,SIZE,TRAN,SERIAL,WWN,RO,RM,MOUNTPOINTS"
+"""The command whose output :func:`lsblk_disks` reads."""
+
+
+class CpuSockets(Frozen):
+    """Sockets and cores of one socket."""
+
+    count: int | None
+    cores: int | None
+
+
+class SeenDisk(Frozen):
+    """One whole disk; ``holds_root`` when the root file system is on it."""
+
+    name: str
+    size_bytes: int
+    protocol: str | None
+    serial: str | None
+    wwn: str | None
+    is_removable: bool
+    holds_root: bool
+
+
+def addresses_of(ip_json: str) -> dict[str, tuple[str, ...]]:
+    """Interface → ``address/length`` of its global addresses, from ``ip -json address show``."""
+    return {
+        item["ifname"]: tuple(
+            f"{info['local']}/{info['prefixlen']}" for info in item.get("addr_info", []) if info["scope"] == "global"
+        )
+        for item in json.loads(ip_json)
+    }
+
+
+def port_names(ip_json: str, macs: Sequence[str], vlan: int | None) -> tuple[str, ...]:
+    """Interfaces that may carry a network of these ports, from ``ip -json -details link show``.
+
+    Untagged: the ports themselves and the bonds or bridges over them. Tagged: the VLAN interfaces over those.
+    """
+    interfaces = json.loads(ip_json)
+    names = {item["ifname"] for item in interfaces if _permanent_mac(item) in macs}
+    names |= {item["master"] for item in interfaces if item["ifname"] in names and "master" in item}
+    if vlan is None:
+        return tuple(sorted(names))
+    return tuple(sorted(item["ifname"] for item in interfaces if item.get("link") in names and _vlan_id(item) == vlan))
+
+
+def _permanent_mac(item: Mapping[str, Any]) -> str | None:
+    """A bonded port shows the bond's address; its own is the permanent one."""
+    in_bond = item.get("linkinfo", {}).get("info_slave_data", {}).get("perm_hwaddr")
+    mac = item.get("permaddr") or in_bond or item.get("address")
+    return str(mac) if mac else None
+
+
+def _vlan_id(item: Mapping[str, Any]) -> int | None:
+    data = item.get("linkinfo", {})
+    return data.get("info_data", {}).get("id") if data.get("info_kind") == "vlan" else None
+
+
+def sshd_settings(text: str) -> dict[str, str]:
+    """Lower-case keyword → value, from ``sshd -T``."""
+    return {key.lower(): value for key, _, value in (line.partition(" ") for line in text.splitlines()) if key}
+
+
+def exposed_ports(ss_text: str) -> set[int]:
+    """TCP ports that listen beyond loopback, from ``ss -Hntl``."""
+    exposed = set()
+    for line in ss_text.splitlines():
+        words = line.split()
+        address, _, port = words[3].rpartition(":")
+        bare = address.partition("%")[0].strip("[]")
+        if not (bare.startswith("127.") or bare in ("::1", "::ffff:127.0.0.1")):
+            exposed.add(int(port))
+    return exposed
+
+
+def chrony_servers(sources_csv: str) -> set[str]:
+    """Servers as configured, from ``chronyc -N -c sources``."""
+    return {line.split(",")[2] for line in sources_csv.splitlines() if line.startswith(("^", "="))}
+
+
+def unit_fault(show_text: str) -> str | None:
+    """Why a unit is not well, from ``systemctl show``; ``None`` when it is.
+
+    A oneshot unit is well when it succeeded, also when it is no longer active; ``activating`` is not yet well.
+    """
+    found = dict(line.partition("=")[::2] for line in show_text.splitlines() if "=" in line)
+    state = f"{found.get('ActiveState')}/{found.get('SubState')}, result {found.get('Result')}"
+    if found.get("LoadState") != "loaded":
+        return f"not loaded ({found.get('LoadState')})"
+    if found.get("Result") != "success":
+        return state
+    if found.get("Type") == "oneshot" and found.get("ActiveState") in ("active", "inactive"):
+        return None
+    if found.get("ActiveState") != "active" or found.get("SubState") not in ("running", "exited"):
+        return state
+    return None
+
+
+def cpu_sockets(lscpu_json: str) -> CpuSockets:
+    """From ``lscpu --json``; nested or flat."""
+    found = {key.strip().rstrip(":"): value for key, value in _lscpu_fields(json.loads(lscpu_json)["lscpu"])}
+    return CpuSockets(count=_number(found.get("Socket(s)")), cores=_number(found.get("Core(s) per socket")))
+
+
+def _lscpu_fields(items: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    fields = []
+    for item in items:
+        fields.append((item["field"], item.get("data") or ""))
+        fields += _lscpu_fields(item.get("children", []))
+    return fields
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.isdigit() else None
+
+
+def lsblk_disks(lsblk_json: str) -> tuple[SeenDisk, ...]:
+    """Whole disks that can be written, from ``lsblk --json --bytes``."""
+    return tuple(
+        SeenDisk(
+            name=item["name"],
+            size_bytes=item["size"],
+            protocol=_protocol(item),
+            serial=(item.get("serial") or "").strip() or None,
+            wwn=item.get("wwn"),
+            is_removable=bool(item.get("rm")),
+            holds_root=_holds_root(item),
+        )
+        for item in json.loads(lsblk_json)["blockdevices"]
+        if item["type"] == "disk" and not item.get("ro") and item["size"] > 0
+    )
+
+
+def _protocol(item: Mapping[str, Any]) -> str | None:
+    transport = item.get("tran")
+    if transport is None and item["name"].startswith("vd"):
+        transport = "virtio"
+    return {"nvme": "NVMe", "sata": "SATA", "sas": "SAS", "virtio": "VIRTIO"}.get(transport or "")
+
+
+def _holds_root(item: Mapping[str, Any]) -> bool:
+    return "/" in (item.get("mountpoints") or []) or any(_holds_root(child) for child in item.get("children", []))
+
+
+def disks_of_role(disks: Sequence[SeenDisk], group: Mapping[str, Any]) -> tuple[SeenDisk, ...]:
+    """The fixed disks that satisfy a drive group of a blueprint (``min_bytes``, ``max_bytes``, ``protocol``)."""
+    return tuple(
+        disk
+        for disk in disks
+        if not disk.is_removable
+        and disk.size_bytes >= group["min_bytes"]
+        and (group["max_bytes"] is None or disk.size_bytes <= group["max_bytes"])
+        and (group["protocol"] is None or disk.protocol == group["protocol"])
+    )
+
+
+def physical_ports(text: str) -> dict[str, float | None]:
+    """MAC → speed in Gbit/s (``None``: not told), from lines ``MAC SPEED_IN_MBPS``."""
+    found: dict[str, float | None] = {}
+    for line in text.splitlines():
+        mac, _, speed = line.strip().partition(" ")
+        if re.fullmatch(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}", mac):
+            found[normal_mac(mac)] = int(speed) / 1000 if speed.isdigit() and int(speed) > 0 else None
+    return found
+
+
+def openssl_mb_per_s(text: str) -> float:
+    """10⁶ bytes a second of the last column of ``openssl speed -mr`` (``+F:…:BYTES_PER_S``).
+
+    Raises :class:`ValueError` when there is none.
+    """
+    for line in text.splitlines():
+        if line.startswith("+F:"):
+            return round(float(line.rpartition(":")[2]) / 1e6, 1)
+    raise ValueError(f"openssl speed gave no result: {text.strip()[-200:]!r}")
+
+
+def dd_mb_per_s(text: str) -> float:
+    """10⁶ bytes a second from the closing line of ``dd`` (``N bytes (…) copied, S s, …``).
+
+    Raises :class:`ValueError` when there is none.
+    """
+    found = re.search(r"(\d+) bytes .*copied, ([0-9.e-]+) s", text)
+    if found is None:
+        raise ValueError(f"dd gave no result: {text.strip()[-200:]!r}")
+    return round(int(found[1]) / float(found[2]) / 1e6, 1)

@@ -1,0 +1,1 @@
+"""The pytest suite that runs against one node. Collected by path, in a process of its own."""

@@ -1,0 +1,34 @@
+"""Exact versions, services that really run, and nothing else that listens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from testinfra.host import Host
+
+from metalwright.acceptance.readings import exposed_ports, unit_fault
+from metalwright.model.package import PackagePin
+
+
+def test_package(host: Host, check: dict[str, Any]) -> None:
+    """Installed at exactly the pinned version, and held there."""
+    pin = PackagePin.model_validate({key: value for key, value in check.items() if key != "id"})
+    found = host.run("dpkg-query --show --showformat '${db:Status-Abbrev}|${Version}' %s", pin.name)
+    assert found.rc == 0, f"{pin.name} is not installed"
+    status, _, version = found.stdout.partition("|")
+    assert status[1:2] == "i", f"{pin.name} is not fully installed (dpkg state {status!r})"
+    assert pin.is_met_by(version), f"{pin.name} is {version}, the blueprint pins {pin.version}"
+    assert pin.name in host.check_output("apt-mark showhold").split(), f"{pin.name} is not held"
+
+
+def test_service(host: Host, check: dict[str, Any]) -> None:
+    """Judged by state, sub-state and result together, by the type of the unit."""
+    properties = "Id,LoadState,Type,ActiveState,SubState,Result,NRestarts"
+    fault = unit_fault(host.check_output("systemctl show --property %s %s", properties, check["unit"]))
+    assert fault is None, f"{check['unit']}: {fault}"
+
+
+def test_ports(host: Host, check: dict[str, Any]) -> None:
+    """Only the allowed TCP ports listen on addresses that others can reach."""
+    exposed = exposed_ports(host.check_output("ss --no-header --numeric --listening --tcp"))
+    assert exposed <= set(check["allowed"]), f"ports {sorted(exposed - set(check['allowed']))} listen too"

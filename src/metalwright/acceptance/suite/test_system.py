@@ -1,0 +1,43 @@
+"""Is it the deployed system: name, stamp, kernel, addresses, time?"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from testinfra.host import Host
+
+from metalwright.acceptance.readings import addresses_of, chrony_servers, port_names
+
+
+def test_hostname(host: Host, check: dict[str, Any]) -> None:
+    assert host.check_output("hostname") == check["hostname"]
+    assert host.check_output("hostname --fqdn") == check["fqdn"]
+
+
+def test_stamp(host: Host, check: dict[str, Any]) -> None:
+    stamp = host.file("/etc/metalwright/stamp.json")
+    assert stamp.exists, "no /etc/metalwright/stamp.json: this system was not deployed by metalwright"
+    assert json.loads(stamp.content_string) == check["stamp"]
+
+
+def test_kernel(host: Host, check: dict[str, Any]) -> None:
+    assert host.check_output("uname -r") in check["releases"]
+
+
+def test_address(host: Host, check: dict[str, Any]) -> None:
+    """The address is on a port that may carry it, and nowhere else."""
+    found = addresses_of(host.check_output("ip -json address show"))
+    holders = [name for name, addresses in found.items() if check["address"] in addresses]
+    assert holders, f"{check['address']} is on no interface; found {found}"
+    allowed = port_names(host.check_output("ip -json -details link show"), check["macs"], check["vlan"])
+    assert not check["macs"] or set(holders) <= set(allowed), f"on {holders}, expected one of {allowed}"
+    if check["mtu"]:
+        mtu = host.file(f"/sys/class/net/{holders[0]}/mtu").content_string
+        assert int(mtu) == check["mtu"]
+
+
+def test_time(host: Host, check: dict[str, Any]) -> None:
+    """Every NTP server of the site is configured. A server that answers is a matter of the site, not of the node."""
+    configured = chrony_servers(host.check_output("chronyc -N -c sources"))
+    assert set(check["servers"]) <= configured, f"chrony uses {sorted(configured)}"

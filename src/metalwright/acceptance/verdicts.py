@@ -1,0 +1,112 @@
+"""From pytest's JUnit XML to verdicts: judged against what was required, never by pytest's exit code (pure)."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from metalwright.acceptance.catalogue import KNOWN_TESTS
+from metalwright.acceptance.expectations import check_name
+from metalwright.model.blueprint import AcceptanceTest, Blueprint
+from metalwright.model.certificate import TestResult, TestVerdict
+
+WHY_MAX_CHARACTERS = 500
+
+
+def overall(results: Sequence[TestResult]) -> TestVerdict:
+    """FAIL when one failed; PASS when there are results and all passed; else NOT-RUN."""
+    verdicts = {result.verdict for result in results}
+    if "FAIL" in verdicts:
+        return "FAIL"
+    return "PASS" if verdicts == {"PASS"} else "NOT-RUN"
+
+
+def read_junit(xml_text: str, expected: Mapping[str, Any]) -> dict[str, TestResult]:
+    """Results by name (see :func:`~.expectations.check_name`). A document that is no JUnit XML gives none.
+
+    A skip and a failure without evidence (connection lost) are NOT-RUN; a hang is FAIL.
+    """
+    try:
+        root = ElementTree.fromstring(xml_text)  # noqa: S314 - see the import
+    except ElementTree.ParseError:
+        return {}
+    cases = (_read_case(case, expected) for case in root.iter("testcase"))
+    return {result.name: result for result in cases if result is not None}
+
+
+def judge(
+    expected: Mapping[str, Any], results: Mapping[str, TestResult], *, why_missing: str
+) -> tuple[TestResult, ...]:
+    """One result for every required check, in order; a missing one is NOT-RUN with ``why_missing``."""
+    return tuple(
+        results.get(name) or TestResult(name=name, verdict="NOT-RUN", why=why_missing)
+        for kind, items in expected["checks"].items()
+        for name in (check_name(kind, item["id"]) for item in items)
+    )
+
+
+def blueprint_results(
+    blueprint: Blueprint, measured: Iterable[TestResult], values: Mapping[str, float | None]
+) -> tuple[TestResult, ...]:
+    """The verdicts of the blueprint's acceptance section, in its order.
+
+    ``measured`` are results from the node, ``values`` what the caller measured (``{"power": 212.0}``; absent or
+    ``None``: not measured).
+    """
+    by_name = {result.name: result for result in measured}
+    return tuple(by_name.get(test.test) or _from_value(test, values.get(test.test)) for test in blueprint.acceptance)
+
+
+def _from_value(test: AcceptanceTest, value: float | None) -> TestResult:
+    known = KNOWN_TESTS.get(test.test)
+    verdict: TestVerdict = "PASS"
+    why = None
+    if known is None or known.runs == "nowhere":
+        verdict, why = (
+            "NOT-RUN",
+            f"there is no test named {test.test}" if known is None else "this version cannot run it",
+        )
+    elif value is None:
+        verdict, why = "NOT-RUN", "no result"
+    elif test.floor is not None and value < test.floor:
+        verdict, why = "FAIL", f"{value} {test.unit} is under the floor of {test.floor}"
+    unit = test.unit or (known.unit if known else None)
+    return TestResult(name=test.test, verdict=verdict, value=value, floor=test.floor, unit=unit, why=why)
+
+
+def _read_case(case: ElementTree.Element, expected: Mapping[str, Any]) -> TestResult | None:
+    kind, _, check_id = case.get("name", "").removeprefix("test_").rstrip("]").partition("[")
+    check = next((item for item in expected["checks"].get(kind, []) if item["id"] == check_id), None)
+    if check is None:
+        return None
+    properties = {item.get("name"): item.get("value", "") for item in case.iter("property")}
+    verdict, why = _case_verdict(case, properties)
+    value = properties.get("value")
+    return TestResult(
+        name=check_name(kind, check_id),
+        verdict=verdict,
+        value=float(value) if value is not None else None,
+        floor=check.get("floor"),
+        unit=check.get("unit") if kind == "measured" else None,
+        why=why if why is not None else properties.get("text"),
+    )
+
+
+def _case_verdict(case: ElementTree.Element, properties: Mapping[str | None, str]) -> tuple[TestVerdict, str | None]:
+    if "hang" in properties:
+        return "FAIL", f"hang: {properties['hang']}"[:WHY_MAX_CHARACTERS]
+    if "transport" in properties:
+        return "NOT-RUN", properties["transport"][:WHY_MAX_CHARACTERS]
+    outcomes: tuple[tuple[str, TestVerdict], ...] = (("failure", "FAIL"), ("error", "NOT-RUN"), ("skipped", "NOT-RUN"))
+    for tag, verdict in outcomes:
+        found = case.find(tag)
+        if found is not None:
+            return verdict, _first_lines(found.get("message") or found.text or tag)
+    return "PASS", None
+
+
+def _first_lines(message: str) -> str:
+    """What was asserted, without the source code around it."""
+    text = message.removeprefix("AssertionError: ").strip()
+    return text.partition("\nassert ")[0][:WHY_MAX_CHARACTERS] or text[:WHY_MAX_CHARACTERS]

@@ -1,0 +1,69 @@
+"""Growing the last partition and its ext4 file system to the end of the disk."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from typing import Final, NamedTuple
+
+from metalwright.imaging.agent.disks import partition_path
+from metalwright.imaging.agent.failures import AgentError
+from metalwright.imaging.agent.tools import run_tool
+from metalwright.imaging.agent.write import is_block_device
+
+_BLKRRPART: Final = 0x125F
+_FSCK_FIXED: Final = 1
+
+
+class RootPartition(NamedTuple):
+    """The partition that holds the root file system; ``target`` is what e2fsprogs accept as its name."""
+
+    number: int
+    start_bytes: int
+    size_bytes: int
+    target: str
+
+
+def grow_root(disk_path: str) -> RootPartition:
+    """Grow the last partition and its file system to the end of the disk; return where it is."""
+    number = find_root(disk_path).number
+    grow = ["sfdisk", "--quiet", "--no-reread", "--no-tell-kernel", "-N", str(number), disk_path]
+    run_tool(grow, code="seed", stdin=", +\n")
+    _tell_kernel(disk_path)
+    root = find_root(disk_path)
+    run_tool(["e2fsck", "-fp", root.target], code="seed", accepted=(0, _FSCK_FIXED))
+    run_tool(["resize2fs", root.target, f"{root.size_bytes // 1024}K"], code="seed")
+    return root
+
+
+def find_root(disk_path: str) -> RootPartition:
+    """Return the partition that starts last, which is where our images keep their root."""
+    table = json.loads(run_tool(["sfdisk", "--json", disk_path], code="seed"))["partitiontable"]
+    if not table.get("partitions"):
+        raise AgentError("seed", f"{disk_path} has no partition", expected="a root partition", wrote=True)
+    sector = int(table.get("sectorsize", 512))
+    number, part = max(enumerate(table["partitions"], start=1), key=lambda item: int(item[1]["start"]))
+    start_bytes = part["start"] * sector
+    return RootPartition(number, start_bytes, part["size"] * sector, _target(disk_path, number, start_bytes))
+
+
+def _target(disk_path: str, number: int, start_bytes: int) -> str:
+    fd = os.open(disk_path, os.O_RDONLY)
+    try:
+        return partition_path(disk_path, number) if is_block_device(fd) else f"{disk_path}?offset={start_bytes}"
+    finally:
+        os.close(fd)
+
+
+def _tell_kernel(disk_path: str) -> None:
+    fd = os.open(disk_path, os.O_RDWR)
+    try:
+        if is_block_device(fd):
+            fcntl.ioctl(fd, _BLKRRPART)
+    except OSError as error:
+        raise AgentError(
+            "seed", f"the kernel does not read the new partitions of {disk_path}", found=error.strerror, wrote=True
+        ) from error
+    finally:
+        os.close(fd)

@@ -1,0 +1,95 @@
+"""What is on a disk: blank, ours, or somebody else's.
+
+Blank means that ``blkid`` finds nothing and that the first and the last MiB are zero. Ours means a stamp with a right
+checksum. Everything else, an unreadable disk too, is foreign.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+
+from metalwright.imaging.agent.records import DiskContent
+from metalwright.imaging.agent.stamp import PARTIAL_MAGIC, decode_stamp, read_stamp_area
+
+_EDGE_BYTES = 1 << 20
+_SECTOR_BYTES = 512
+_BLKID_NOTHING = 2
+
+
+def probe_content(path: str, size_bytes: int) -> DiskContent:
+    """Return what the disk at ``path`` holds."""
+    if size_bytes == 0:
+        return DiskContent("foreign", ("empty device without a medium",), None)
+    try:
+        area = read_stamp_area(path)
+        edges_are_zero = _edges_are_zero(path, size_bytes)
+    except OSError as error:
+        return DiskContent("foreign", (f"unreadable: {error.strerror}",), None)
+    summary = _probe(path)
+    if stamp := decode_stamp(area):
+        return DiskContent("ours", summary, stamp)
+    if partial := decode_stamp(area, PARTIAL_MAGIC):
+        return DiskContent("ours", (f"part-written by run {partial.get('run')}", *summary), None)
+    if not summary and edges_are_zero:
+        return DiskContent("blank", (), None)
+    return DiskContent("foreign", summary or ("data without a known signature",), None)
+
+
+def _edges_are_zero(path: str, size_bytes: int) -> bool:
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        first = os.pread(fd, _EDGE_BYTES, 0)
+        last = os.pread(fd, _EDGE_BYTES, max(0, size_bytes - _EDGE_BYTES))
+    finally:
+        os.close(fd)
+    return not (any(first) or any(last))
+
+
+def _probe(path: str) -> tuple[str, ...]:
+    """Return one line per signature: the whole disk's, then one per partition."""
+    whole = _blkid(path)
+    lines = []
+    if kind := whole.get("TYPE"):
+        lines.append(f"{kind} on the whole disk{_label(whole)}")
+    if table := whole.get("PTTYPE"):
+        partitions = _partitions(path)
+        lines.append(f"{table}: {len(partitions)} partitions")
+        lines += [line for number, start, size in partitions if (line := _partition(path, number, start, size))]
+    if not lines and whole:
+        lines.append("signature: " + " ".join(f"{key}={value}" for key, value in sorted(whole.items())))
+    return tuple(lines)
+
+
+def _partition(path: str, number: int, start_bytes: int, size_bytes: int) -> str | None:
+    found = _blkid(path, "-O", str(start_bytes), "-S", str(size_bytes))
+    return f"{found['TYPE']} on p{number}{_label(found)}" if "TYPE" in found else None
+
+
+def _label(found: dict[str, str]) -> str:
+    return f" labelled {found['LABEL']}" if "LABEL" in found else ""
+
+
+def _blkid(path: str, *options: str) -> dict[str, str]:
+    """Return blkid's low-level probe as a mapping; several signatures at once make an ``AMBIGUOUS`` key."""
+    result = subprocess.run(["blkid", "-p", "-o", "export", *options, path], capture_output=True, check=False)
+    if result.returncode == _BLKID_NOTHING:
+        return {}
+    if result.returncode != 0:
+        return {"AMBIGUOUS": result.stderr.decode(errors="replace").strip()[:200] or str(result.returncode)}
+    pairs = (line.split("=", 1) for line in result.stdout.decode(errors="replace").splitlines() if "=" in line)
+    return {key: value.replace("\\ ", " ") for key, value in pairs if key != "DEVNAME"}
+
+
+def _partitions(path: str) -> list[tuple[int, int, int]]:
+    """Return (number, start in bytes, size in bytes) of each partition."""
+    result = subprocess.run(["sfdisk", "--json", path], capture_output=True, check=False)
+    if result.returncode != 0:
+        return []
+    table = json.loads(result.stdout)["partitiontable"]
+    sector = table.get("sectorsize", _SECTOR_BYTES)
+    return [
+        (number, part["start"] * sector, part["size"] * sector)
+        for number, part in enumerate(table.get("partitions", []), start=1)
+    ]

@@ -1,0 +1,55 @@
+"""The plain HTTP side of the boot server: boot media and image files under unguessable, expiring paths."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+from aiohttp import web
+
+from metalwright.imaging.medium_secrets import sha256_hex
+from metalwright.model.deployment import Deployment, DeploymentStore
+
+LOG = logging.getLogger(__name__)
+Find = Callable[[str, datetime], Deployment | None]
+
+
+class FileService:
+    """Serves whole files and ranges; an unknown, used or expired path is 404, whatever the reason."""
+
+    def __init__(self, store: DeploymentStore, clock: Callable[[], datetime]) -> None:
+        self._store = store
+        self._clock = clock
+
+    def application(self) -> web.Application:
+        """Return the aiohttp application."""
+        application = web.Application()
+        application.router.add_get("/m/{secret}/{name}", self.media)
+        application.router.add_get("/i/{secret}/{name}", self.image)
+        return application
+
+    async def media(self, request: web.Request) -> web.StreamResponse:
+        """Serve a boot medium; BMCs that stream it read ranges of it until the node is off again."""
+        deployment = await self._find(self._store.get_by_media_secret_hash, request)
+        return self._serve(request, deployment, deployment.media_path, "boot medium")
+
+    async def image(self, request: web.Request) -> web.StreamResponse:
+        """Serve an image file."""
+        deployment = await self._find(self._store.get_by_image_secret_hash, request)
+        return self._serve(request, deployment, deployment.image_path, "image")
+
+    async def _find(self, find: Find, request: web.Request) -> Deployment:
+        deployment = await asyncio.to_thread(find, sha256_hex(request.match_info["secret"]), self._clock())
+        if deployment is None or deployment.state.is_final:
+            raise web.HTTPNotFound
+        return deployment
+
+    def _serve(self, request: web.Request, deployment: Deployment, path: Path, what: str) -> web.StreamResponse:
+        if not path.is_file():
+            LOG.error("node %s: the %s %s is gone", deployment.node, what, path)
+            raise web.HTTPNotFound
+        LOG.info("node %s: %s %s from %s", deployment.node, request.method, what, request.remote)
+        return web.FileResponse(path, headers={"Content-Type": "application/octet-stream"})

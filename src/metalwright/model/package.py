@@ -1,0 +1,56 @@
+"""Debian packages at exact versions: what a blueprint pins, and which Debian version is that one."""
+
+from __future__ import annotations
+
+import re
+
+from metalwright.model.base import Frozen, Text, VersionText
+from metalwright.model.blueprint import Software
+
+_REPACKED = re.compile(r"[~+.](ds|dfsg|repack|debian)[0-9.]*$")
+_CONTAINER_RUNTIMES = {"containerd": ("containerd", "containerd.service")}
+_AGENTS = {"node_exporter": ("prometheus-node-exporter", "prometheus-node-exporter.service", 9100)}
+
+
+class PackagePin(Frozen):
+    """A package that must be installed at exactly this version and held there.
+
+    ``version`` is an upstream version (``1.6.20``) or a whole Debian version (``1.6.20~ds1-1+deb12u3``). ``unit`` is
+    its systemd unit; ``port`` the TCP port on which it serves others.
+    """
+
+    name: Text
+    version: VersionText
+    unit: Text
+    port: int | None = None
+
+    def is_met_by(self, debian_version: str) -> bool:
+        """Whether a Debian version is the pinned one."""
+        return self.version in (debian_version, *upstream_versions(debian_version))
+
+    def best_of(self, candidates: tuple[str, ...]) -> str | None:
+        """The first candidate that is the pinned version (``candidates`` newest first), or ``None``."""
+        return next((version for version in candidates if self.is_met_by(version)), None)
+
+
+def upstream_versions(debian_version: str) -> tuple[str, ...]:
+    """The upstream version inside a Debian version, as packaged and without the mark of a repacked source.
+
+    >>> upstream_versions("1:1.6.20~ds1-1+deb12u3")
+    ('1.6.20~ds1', '1.6.20')
+    """
+    without_epoch = debian_version.partition(":")[2] or debian_version
+    upstream = without_epoch.rpartition("-")[0] or without_epoch
+    return tuple(dict.fromkeys((upstream, _REPACKED.sub("", upstream))))
+
+
+def package_pins(software: Software) -> tuple[PackagePin, ...]:
+    """The Debian packages of the container runtime and the agents of a blueprint, in this order."""
+    pins = []
+    if software.container_runtime is not None:
+        name, unit = _CONTAINER_RUNTIMES[software.container_runtime.name]
+        pins.append(PackagePin(name=name, version=software.container_runtime.version, unit=unit))
+    for agent, version in sorted(software.agents.items()):
+        name, unit, port = _AGENTS[agent]
+        pins.append(PackagePin(name=name, version=version, unit=unit, port=port))
+    return tuple(pins)

@@ -1,0 +1,93 @@
+"""What is expected of a node follows from the desired state."""
+
+from __future__ import annotations
+
+import json
+
+from tests.desired import KEY, blueprint, networks, node, site, stamp
+
+from metalwright.acceptance.expectations import allowed_ports, expectations, required_tests
+from metalwright.acceptance.links import Link, links
+from metalwright.model.image import Image
+
+ALLOCATIONS = {"mgmt": "10.1.0.11", "work": "10.2.1.11", "oob": "10.9.0.11"}
+LINKS = links(blueprint(), node(), networks(), ALLOCATIONS)
+
+
+def test_links_name_the_port_the_prefix_length_and_the_vlan() -> None:
+    macs = ("52:54:00:00:00:01",)
+    assert (
+        Link(network="mgmt", role="host", address="10.1.0.11/24", macs=macs),
+        Link(network="work", role="host", address="10.2.1.11/22", macs=macs, vlan=20, mtu=9000),
+    ) == LINKS
+
+
+def test_a_network_without_an_allocation_is_no_link() -> None:
+    assert links(blueprint(), node(), networks(), {}) == ()
+
+
+def test_every_requirement_has_a_name_of_its_own() -> None:
+    expected = expectations(blueprint(), node(), site=site(), links=LINKS, stamp=stamp())
+    names = required_tests(expected)
+    assert len(set(names)) == len(names)
+    assert {
+        "hostname:name",
+        "stamp:stamp",
+        "address:mgmt",
+        "address:work",
+        "time:ntp",
+        "package:containerd",
+        "package:prometheus-node-exporter",
+        "service:ssh",
+        "service:chrony",
+        "service:containerd",
+        "service:prometheus-node-exporter",
+        "user:amina",
+        "sshd:passwordauthentication",
+        "ports:tcp",
+        "cpus:host",
+        "memory:host",
+        "drives:system",
+        "nics:host",
+        "cpu-hash",
+        "disk-read",
+        "boot-id",
+    } <= set(names)
+    assert "power" not in names, "the controller measures it"
+
+
+def test_the_expectations_are_plain_json_and_always_the_same() -> None:
+    first, second = (expectations(blueprint(), node(), site=site(), links=LINKS, stamp=stamp()) for _ in range(2))
+    assert json.loads(json.dumps(first)) == first == second
+    assert first["checks"]["user"] == [{"id": "amina", "name": "amina", "authorized_keys": [KEY]}]
+
+
+def test_kinds_without_entries_are_left_out() -> None:
+    checks = expectations(blueprint(software={}), node(), site=site(), links=(), stamp=stamp())["checks"]
+    assert not {"package", "gpus", "system_disk", "kernel", "address"} & set(checks)
+
+
+def test_the_kernel_is_the_one_of_the_image() -> None:
+    image = Image(
+        name="debian-12",
+        version="1",
+        file="image.raw.zst",
+        format="raw.zst",
+        file_sha256="0" * 64,
+        file_size_bytes=1,
+        content_sha256="0" * 64,
+        content_size_bytes=1,
+        packages={"linux-image-amd64": "6.1.1-1", "linux-image-6.1.0-1-amd64": "6.1.1-1", "bash": "5"},
+    )
+    expected = expectations(blueprint(), node(), site=site(), links=(), stamp=stamp(), image=image)
+    assert expected["checks"]["kernel"] == [{"id": "release", "releases": ["6.1.0-1-amd64"]}]
+
+
+def test_only_ssh_and_the_agents_may_be_reached() -> None:
+    assert allowed_ports(blueprint()) == [22, 9100]
+    assert allowed_ports(blueprint(software={})) == [22]
+
+
+def test_a_named_system_disk_is_checked() -> None:
+    expected = expectations(blueprint(), node(system_disk={"serial": "NV1"}), site=site(), links=(), stamp=stamp())
+    assert expected["checks"]["system_disk"] == [{"id": "root", "serial": "NV1", "wwn": None}]
