@@ -1,0 +1,40 @@
+"""Kill points: places where a test makes the process die as if somebody had sent ``kill -9``.
+
+Every write of the journal passes two points, ``<write>.before`` and ``<write>.after``; the runner adds its own around
+acts that leave the process. They do nothing unless the environment variable ``METALWRIGHT_KILL_AT`` is set:
+
+- ``7``: the seventh point that this process reaches,
+- ``begin_phase.after``: the first time that this point is reached,
+- ``begin_phase.after:3``: the third time.
+
+Child processes inherit the variable and count for themselves; a caller that wants only itself to die removes the
+variable from the environment of its children.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+
+KILL_VARIABLE = "METALWRIGHT_KILL_AT"
+
+_reached: Counter[str] = Counter()
+
+
+def kill_point(name: str) -> None:
+    """Pass the point ``name``; never returns when ``METALWRIGHT_KILL_AT`` means this passing."""
+    wanted = os.environ.get(KILL_VARIABLE)
+    if not wanted:
+        return
+    _reached[""] += 1
+    _reached[name] += 1
+    if _is_meant(wanted, name):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _is_meant(wanted: str, name: str) -> bool:
+    if wanted.isdecimal():
+        return _reached[""] == int(wanted)
+    point, _, nth = wanted.partition(":")
+    return point == name and str(_reached[name]) == (nth or "1")

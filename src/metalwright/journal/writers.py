@@ -1,0 +1,26 @@
+"""Who writes: the person and the process, as the journal names them."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+
+
+def host_name() -> str:
+    """Return the name of this machine."""
+    return socket.gethostname()
+
+
+def user_at_host() -> str:
+    """Return ``user@host``; behind sudo it is the person who called sudo."""
+    return f"{_user()}@{host_name()}"
+
+
+def _user() -> str:
+    if os.geteuid() == 0 and os.environ.get("SUDO_USER"):
+        return os.environ["SUDO_USER"]
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid-{os.getuid()}"
