@@ -1,0 +1,172 @@
+"""Opening a journal: made once and whole, checked each time, never silently replaced by an empty one."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sqlite3
+import uuid
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, insert, inspect, select, text
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from metalwright import __version__
+from metalwright.errors import JournalError
+from metalwright.journal.database import DAMAGED_HINT, READ_ONLY, Clock, Database, journal_error, utc_now
+from metalwright.journal.journal import Journal
+from metalwright.journal.tables import SCHEMA_VERSION, Base, JournalRow
+from metalwright.model.site import Site
+
+BUSY_TIMEOUT_S = 30
+JOURNAL_FILE = "journal.sqlite"
+
+
+def open_journal(site: Site, state_dir: Path) -> Journal:
+    """Open the journal of a site: ``journal.sqlite`` in ``state_dir``, or the database that ``site.journal`` names."""
+    return Journal(open_sqlite(state_dir / JOURNAL_FILE) if site.journal is None else open_url(site.journal))
+
+
+def open_sqlite(path: Path, clock: Clock = utc_now) -> Database:
+    """Open the journal file, or make it (mode 0600) when there is none. A damaged file is refused, not replaced."""
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not path.exists():
+            _make_sqlite(path, clock)
+        if path.stat().st_size == 0:
+            raise JournalError("the journal is empty", where=str(path), found="a file of 0 bytes", hint=DAMAGED_HINT)
+    except OSError as error:
+        raise JournalError("the journal cannot be opened", where=str(path), found=error.strerror) from error
+    return _checked(Database(_sqlite_engine(path), str(path), clock))
+
+
+def open_url(url: str, clock: Clock = utc_now) -> Database:
+    """Open the journal in another database, for example ``postgresql+psycopg://…``; its tables are made once."""
+    try:
+        engine = create_engine(url, pool_pre_ping=True)
+    except ArgumentError as error:
+        raise JournalError(
+            "the journal's URL cannot be understood", where="site.yaml: journal", expected="postgresql+psycopg://…"
+        ) from error
+    except ModuleNotFoundError as error:
+        raise JournalError(
+            "the database driver is not installed",
+            where=f"site.yaml: journal ({url.partition(':')[0]})",
+            found=str(error),
+            hint=f"install the Python package {error.name}",
+        ) from error
+    database = Database(engine, engine.url.render_as_string(hide_password=True), clock)
+    with database.write("create") as connection:
+        if not inspect(connection).has_table(JournalRow.__tablename__):
+            _create_tables(connection, clock)
+    return _checked(database)
+
+
+def _sqlite_engine(path: Path) -> Engine:
+    url = URL.create("sqlite+pysqlite", database=f"file:{quote(str(path))}", query={"mode": "rw", "uri": "true"})
+    connect_args = {"timeout": BUSY_TIMEOUT_S, "isolation_level": None, "check_same_thread": False}
+    engine = create_engine(url, connect_args=connect_args)
+    event.listen(engine, "connect", _set_durability)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _set_durability(connection: sqlite3.Connection, entry: ConnectionPoolEntry) -> None:
+    del entry
+    connection.execute("PRAGMA synchronous=FULL")
+    connection.execute("PRAGMA foreign_keys=ON")
+
+
+def _begin(connection: Connection) -> None:
+    """Take the write lock at once, so that a transaction never fails half-way for want of it."""
+    is_read = connection.get_execution_options().get(READ_ONLY, False)
+    connection.exec_driver_sql("BEGIN" if is_read else "BEGIN IMMEDIATE")
+
+
+def _make_sqlite(path: Path, clock: Clock) -> None:
+    """Make the whole file under another name first; of two processes one wins, and a kill leaves no half journal."""
+    log = path.with_name(path.name + "-wal")
+    if log.exists() and log.stat().st_size > 0:
+        raise JournalError("the journal is gone but its log is there", where=str(log), hint=DAMAGED_HINT)
+    draft = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    try:
+        _fill_draft(draft, clock)
+        with suppress(FileExistsError):
+            os.link(draft, path)
+        _sync_directory(path.parent)
+    finally:
+        draft.unlink()
+
+
+def _fill_draft(draft: Path, clock: Clock) -> None:
+    engine = _sqlite_engine(draft)
+    try:
+        with engine.connect() as connection:
+            _driver(connection).execute("PRAGMA journal_mode=WAL")
+        with engine.begin() as connection:
+            _create_tables(connection, clock)
+    except (SQLAlchemyError, sqlite3.Error) as error:
+        raise journal_error(error, str(draft), "create") from error
+    finally:
+        engine.dispose()
+
+
+def _driver(connection: Connection) -> Any:
+    """Return the driver's own connection: the journal mode cannot change inside a transaction."""
+    return connection.connection.driver_connection
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _create_tables(connection: Connection, clock: Clock) -> None:
+    Base.metadata.create_all(connection)
+    connection.execute(
+        insert(JournalRow).values(
+            id=str(uuid.uuid4()), schema_version=SCHEMA_VERSION, created=clock(), tool_version=__version__
+        )
+    )
+
+
+def _checked(database: Database) -> Database:
+    try:
+        _check(database)
+    except JournalError:
+        database.close()
+        raise
+    return database
+
+
+def _check(database: Database) -> None:
+    with database.read() as connection:
+        if connection.dialect.name == "sqlite":
+            _check_pages(connection, database.where)
+        if not inspect(connection).has_table(JournalRow.__tablename__):
+            raise JournalError("this is not a journal of metalwright", where=database.where, hint=DAMAGED_HINT)
+        versions = connection.execute(select(JournalRow.schema_version)).scalars().all()
+    if len(versions) != 1:
+        raise JournalError("the journal has lost its identity", where=database.where, hint=DAMAGED_HINT)
+    if versions[0] != SCHEMA_VERSION:
+        raise JournalError(
+            "the journal was made by another version of metalwright",
+            where=database.where,
+            expected=f"schema version {SCHEMA_VERSION}",
+            found=f"schema version {versions[0]}",
+            hint="use the metalwright version that wrote it, or a newer one",
+        )
+
+
+def _check_pages(connection: Connection, where: str) -> None:
+    answer = connection.execute(text("PRAGMA quick_check(1)")).scalar()
+    if answer != "ok":
+        raise JournalError("the journal is damaged", where=where, found=str(answer), hint=DAMAGED_HINT)
