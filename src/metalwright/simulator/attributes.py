@@ -157,7 +157,7 @@ def registry(product: str, bios_version: str) -> dict[str, Any]:
         "Language": "en",
         "OwningEntity": "metalwright",
         "RegistryVersion": "1.0.0",
-        "SupportedSystems": [{"ProductName": product, "SystemId": product, "FirmwareVersion": bios_version}],
+        "SupportedSystems": [{"ProductName": product, "SystemId": _letters(product), "FirmwareVersion": bios_version}],
         "RegistryEntries": {
             "Attributes": [_entry(order, attribute) for order, attribute in enumerate(ATTRIBUTES.values(), 1)],
             "Dependencies": [dependency],
@@ -165,11 +165,14 @@ def registry(product: str, bios_version: str) -> dict[str, Any]:
     }
 
 
+def _letters(text: str) -> str:
+    return "".join(character for character in text if character.isalnum())
+
+
 def _entry(order: int, attribute: Attribute) -> dict[str, Any]:
     entry: dict[str, Any] = {
         "AttributeName": attribute.name,
         "Type": attribute.kind,
-        "DefaultValue": attribute.default,
         "DisplayName": attribute.display,
         "DisplayOrder": order,
         "HelpText": attribute.help,
@@ -179,6 +182,8 @@ def _entry(order: int, attribute: Attribute) -> dict[str, Any]:
         "Immutable": False,
         "Hidden": False,
     }
+    if attribute.default != "":
+        entry["DefaultValue"] = attribute.default
     if attribute.kind == "Enumeration":
         entry["Value"] = [{"ValueName": value, "ValueDisplayName": value} for value in attribute.values]
     if attribute.kind == "Integer":

@@ -31,6 +31,7 @@ from pathlib import Path
 from metalwright.errors import LabError
 from metalwright.simulator.hardware import Machine
 from metalwright.simulator.memory import MemoryMachine
+from metalwright.simulator.qemu.machine import QemuMachine
 from metalwright.simulator.service.bmc import Bmc
 from metalwright.simulator.service.endpoint import Endpoint
 from metalwright.simulator.spec import LabSpec, MachineSpec, dump_lab_spec
@@ -85,7 +86,7 @@ def make_machine(spec: MachineSpec, machine_dir: Path) -> Machine:
     machine_dir.mkdir(parents=True, exist_ok=True)
     if spec.backend == "memory":
         return MemoryMachine(spec, machine_dir)
-    raise LabError("no such back end", where=spec.name, expected="memory", found=spec.backend)
+    return QemuMachine(spec, machine_dir)
 
 
 @contextlib.asynccontextmanager

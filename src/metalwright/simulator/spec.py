@@ -23,7 +23,7 @@ class DiskSpec(_Spec):
 
     serial: str
     size_bytes: int = Field(gt=0)
-    model: str = "LAB NVMe"
+    model: str = "QEMU NVMe Ctrl"
     protocol: Literal["NVMe", "SATA"] = "NVMe"
     note: str = ""
 

@@ -54,7 +54,7 @@ class Field:
 
     def judge(self, name: str, value: Any) -> Message | None:
         """The message that refuses ``value``, or None."""
-        shown = repr(value) if not isinstance(value, str) else value
+        shown = "******" if name == "Password" else str(value)
         wrong_type = not isinstance(value, self.kind) or (isinstance(value, bool) and self.kind is int)
         if wrong_type:
             return Message("PropertyValueTypeError", (shown, name), name)
@@ -117,7 +117,6 @@ class Route:
     is_anonymous: bool = False
     is_anonymous_create: bool = False
     is_volatile: bool = False
-    secret_fields: tuple[str, ...] = ("Password",)
 
     @property
     def allow(self) -> str:

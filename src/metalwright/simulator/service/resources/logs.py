@@ -32,22 +32,22 @@ def routes() -> list[Route]:
     ]
 
 
-def _service(path: str, name: str, policy: str, entry_type: str) -> Json:
+def _service(path: str, name: str) -> Json:
     return {
         "@odata.id": path,
         "@odata.type": "#LogService.v1_5_1.LogService",
         "Id": path.rsplit("/", 1)[-1],
         "Name": name,
         "ServiceEnabled": True,
-        "OverWritePolicy": policy,
-        "LogEntryType": entry_type,
+        "OverWritePolicy": "WrapsWhenFull",
+        "LogEntryType": "Event",
         "Status": {"State": "Enabled", "Health": "OK"},
         "Entries": {"@odata.id": f"{path}/Entries"},
     }
 
 
 def _event_service(call: Call) -> Json:
-    body = _service(_EVENTS, "Event log", "WrapsWhenFull", "Event")
+    body = _service(_EVENTS, "Event log")
     body["DateTime"] = call.bmc.system.now()
     body["DateTimeLocalOffset"] = "+00:00"
     body["Actions"] = {"#LogService.ClearLog": {"target": f"{_EVENTS}/Actions/LogService.ClearLog"}}
@@ -105,7 +105,7 @@ def _event(call: Call) -> Json:
 
 
 def _console_service(_call: Call) -> Json:
-    return _service(_CONSOLE, "Serial console", "WrapsWhenFull", "Oem") | {"OemRecordFormat": "text line"}
+    return _service(_CONSOLE, "Serial console")
 
 
 def read_console_tail(path: Path, lines: int = _CONSOLE_LINES) -> list[str]:
@@ -134,8 +134,8 @@ def _line(call: Call, number: int, text: str) -> Json:
         "@odata.type": "#LogEntry.v1_17_0.LogEntry",
         "Id": str(number),
         "Name": f"Console line {number}",
-        "EntryType": "Oem",
-        "OemRecordFormat": "text line",
+        "EntryType": "Event",
+        "Severity": "OK",
         "Created": iso_time(changed),
         "Message": text,
     }
