@@ -16,24 +16,26 @@ CLEANUP = "eject"
 
 def decide_image(seen: ImageObservation, history: History, timing: Timing) -> Decision:
     """Decision of the image phase."""
-    deployment = seen.deployment
-    if deployment is not None and deployment.task.image.file_sha256 == seen.wanted_sha256:
+    deployment = _relevant(seen)
+    if deployment is not None:
         if deployment.state is DeploymentState.DONE:
             return _after_verified_write(seen, deployment, history, timing)
-        if deployment.state is DeploymentState.FAILED and history.count("image"):
-            return _reported_failure(deployment)
         if not deployment.state.is_final:
-            return _under_way(seen, deployment, history, timing)
+            return _under_way(seen, deployment, timing)
         if history.count("image"):
-            return Failed(
-                code="expired",
-                what="the deployment expired before the node finished",
-                hint="run provision again",
-                cleanup=CLEANUP,
-            )
+            return _ended_badly(deployment)
     if seen.carries_wanted_image and not seen.is_rebuild:
         return _already_there(seen)
     return _refusal(seen) or Act("image", f"write {seen.wanted_image}", Effect.DESTROY)
+
+
+def _relevant(seen: ImageObservation) -> Deployment | None:
+    """The deployment that still counts: of the wanted image, and done, writing, or made under our lease."""
+    deployment = seen.deployment
+    if deployment is None or deployment.task.image.file_sha256 != seen.wanted_sha256:
+        return None
+    is_binding = deployment.state in (DeploymentState.DONE, DeploymentState.GO)
+    return deployment if is_binding or seen.is_own_deployment else None
 
 
 def _already_there(seen: ImageObservation) -> Done:
@@ -72,9 +74,9 @@ def _after_verified_write(seen: ImageObservation, deployment: Deployment, histor
     return Wait(1.0, "the written system boots", timing.os_boot_s, silent)
 
 
-def _under_way(seen: ImageObservation, deployment: Deployment, history: History, timing: Timing) -> Decision:
+def _under_way(seen: ImageObservation, deployment: Deployment, timing: Timing) -> Decision:
     if deployment.state is DeploymentState.PREPARED:
-        return _awaiting_ramdisk(seen, history, timing)
+        return _awaiting_ramdisk(seen, timing)
     if seen.power == "Off":
         wrote = deployment.state is DeploymentState.GO
         return Failed(
@@ -96,10 +98,7 @@ def _under_way(seen: ImageObservation, deployment: Deployment, history: History,
     return Wait(1.0, _progress_text(deployment), timing.image_s, stalled)
 
 
-def _awaiting_ramdisk(seen: ImageObservation, history: History, timing: Timing) -> Decision:
-    booted = seen.is_medium_inserted and seen.power == "On"
-    if not booted and not history.count("image"):
-        return Act("image", "insert the medium and boot the ramdisk", Effect.DESTROY)
+def _awaiting_ramdisk(seen: ImageObservation, timing: Timing) -> Decision:
     if seen.power == "Off":
         return Failed(
             code="ramdisk-silent",
@@ -121,10 +120,15 @@ def _awaiting_ramdisk(seen: ImageObservation, history: History, timing: Timing) 
     return Wait(1.0, "the ramdisk boots", timing.ramdisk_boot_s, silent)
 
 
-def _reported_failure(deployment: Deployment) -> Failed:
+def _ended_badly(deployment: Deployment) -> Failed:
     failure = deployment.failure
     if failure is None:
-        return Failed(code="image", what="the deployment failed without a reason", cleanup=CLEANUP)
+        return Failed(
+            code="expired",
+            what="the deployment expired before the node finished",
+            hint="run provision again",
+            cleanup=CLEANUP,
+        )
     return Failed(
         code=failure.code,
         what=failure.what,

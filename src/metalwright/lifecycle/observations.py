@@ -166,7 +166,11 @@ class OsView:
 
 @dataclass(frozen=True)
 class ImageObservation:
-    """All that decides about writing a disk. ``deployment`` is the newest of this chain of runs, or none."""
+    """All that decides about writing a disk.
+
+    ``deployment`` is the newest of the node, or none; ``is_own_deployment``: made under the lease that is held now
+    (one of an earlier lease is never told *go*). A rebuild sees only deployments of its own run.
+    """
 
     wanted_image: str
     wanted_sha256: str
@@ -176,6 +180,7 @@ class ImageObservation:
     power: str | None
     is_medium_inserted: bool
     deployment: Deployment | None
+    is_own_deployment: bool
     has_grant: bool
     may_overwrite: bool
     was_ready: bool

@@ -93,6 +93,7 @@ def seen(**changes: object) -> ImageObservation:
         power="Off",
         is_medium_inserted=False,
         deployment=None,
+        is_own_deployment=True,
         has_grant=True,
         may_overwrite=False,
         was_ready=False,
@@ -180,12 +181,25 @@ def test_power_lost_during_a_deployment_says_whether_the_disk_was_touched(state:
     assert decision.cleanup == "eject"
 
 
-def test_a_medium_that_was_prepared_before_a_crash_is_inserted_by_the_next_run() -> None:
-    view = seen(deployment=deployment(DeploymentState.PREPARED))
+@pytest.mark.parametrize("state", [DeploymentState.PREPARED, DeploymentState.HELLO])
+def test_a_medium_of_an_earlier_lease_is_replaced_and_needs_a_grant_of_its_own(state: DeploymentState) -> None:
+    view = seen(deployment=deployment(state), is_own_deployment=False)
     assert isinstance(decide(view, History(), TIMING), Act)
-    failed = decide(view, History({"image": 1}), TIMING)
+    refused = decide(replace(view, has_grant=False), History(), TIMING)
+    assert isinstance(refused, Failed)
+    assert refused.code == "grant"
+
+
+def test_a_write_that_an_earlier_run_was_allowed_is_watched_to_its_end() -> None:
+    view = seen(deployment=deployment(DeploymentState.GO), is_own_deployment=False, power="On", has_grant=False)
+    assert isinstance(decide(view, History(), TIMING), Wait)
+
+
+def test_a_node_that_powers_off_without_reporting_is_a_failure_that_wrote_nothing() -> None:
+    failed = decide(seen(deployment=deployment(DeploymentState.PREPARED)), History({"image": 1}), TIMING)
     assert isinstance(failed, Failed)
     assert failed.code == "ramdisk-silent"
+    assert failed.found == "nothing was written"
 
 
 def test_a_failure_that_the_ramdisk_reported_is_shown_as_it_was_said() -> None:
@@ -227,6 +241,7 @@ observations = st.builds(
         st.none(),
         st.builds(deployment, st.sampled_from(list(DeploymentState)), image=st.sampled_from([WANTED, OTHER])),
     ),
+    is_own_deployment=st.booleans(),
     has_grant=st.booleans(),
     may_overwrite=st.booleans(),
     was_ready=st.booleans(),
@@ -241,8 +256,7 @@ histories = st.builds(
 def test_no_state_of_the_world_starts_a_new_write_without_a_grant(view: ImageObservation, history: History) -> None:
     decision = decide(view, history, TIMING)
     if isinstance(decision, Act) and decision.effect is Effect.DESTROY:
-        prepared = view.deployment is not None and view.deployment.state is DeploymentState.PREPARED
-        assert view.has_grant or prepared
+        assert view.has_grant
 
 
 @given(observations, histories)

@@ -68,7 +68,7 @@ class World:
             Phase.BIOS: BiosObservation("lab"),
             Phase.HARDEN: HardenObservation(()),
             Phase.IMAGE: ImageObservation(
-                "debian@1", "a" * 64, "j", False, OsView("ours", stamp), "On", False, None, False, False, False
+                "debian@1", "a" * 64, "j", False, OsView("ours", stamp), "On", False, None, False, False, False, False
             ),
             Phase.SOFTWARE: SoftwareObservation("x", "x"),
             Phase.ACCEPT: AcceptObservation("x", certificate() if self.accepted else None, self.accepted, False),
