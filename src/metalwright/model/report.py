@@ -6,6 +6,9 @@ from typing import Literal
 
 from metalwright.model.base import Frozen
 
+CANNOT_SEE = "has no resource for"
+"""A problem that starts so, followed by the name of a part (``drives``), says that an empty list is no evidence."""
+
 PowerState = Literal["On", "Off", "PoweringOn", "PoweringOff", "Paused"]
 
 
@@ -86,12 +89,12 @@ class Gpu(Frozen):
 
 
 class NicPort(Frozen):
-    """One physical host port."""
+    """One physical host port; ``speed_gbps`` is what it can do, ``link`` the technology that it runs."""
 
     name: str | None = None
     mac: str | None = None
     speed_gbps: float | None = None
-    link: Literal["up", "down"] | None = None
+    link: Literal["ethernet", "infiniband"] | None = None
 
 
 class Nic(Frozen):
@@ -155,3 +158,7 @@ class HardwareReport(Frozen):
     psus: tuple[Psu, ...] | None = None
     firmware: tuple[FirmwareItem, ...] | None = None
     problems: tuple[Problem, ...] = ()
+
+    def cannot_see(self, part: str) -> bool:
+        """Whether the BMC has no resource that could list this part, so that an empty list proves nothing."""
+        return any(problem.what.startswith(f"{CANNOT_SEE} {part}") for problem in self.problems)

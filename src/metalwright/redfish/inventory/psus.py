@@ -1,0 +1,70 @@
+"""Present power supplies. PowerSubsystem is preferred; many BMCs describe the same supplies twice."""
+
+from __future__ import annotations
+
+from metalwright.model.report import Psu
+from metalwright.redfish.inventory import quirks
+from metalwright.redfish.inventory.estate import Host
+from metalwright.redfish.inventory.resource import Resource
+from metalwright.redfish.inventory.values import natural_key
+from metalwright.redfish.inventory.walk import Walk, together
+
+
+async def read_psus(walk: Walk, host: Host) -> tuple[Psu, ...] | None:
+    """The supplies of the enclosing chassis; ``()`` where they list none, ``None`` where none says anything."""
+    chassis = host.enclosing_chassis or host.chassis
+    found = await together(_of_chassis(walk, item) for item in chassis)
+    known = [supplies for supplies in found if supplies is not None]
+    if not known:
+        walk.note((host.box or host.system).uri, "no chassis describes its power supplies")
+        return None
+    unique: dict[str, Psu] = {}
+    for psu in (psu for supplies in known for psu in supplies):
+        unique.setdefault(psu.serial or f"{psu.slot} {psu.model} {len(unique)}", psu)
+    return tuple(sorted(unique.values(), key=lambda psu: natural_key(psu.slot)))
+
+
+async def _of_chassis(walk: Walk, chassis: Resource) -> list[Psu] | None:
+    subsystem = await walk.resource(chassis.link("PowerSubsystem"))
+    listing = await walk.listing(subsystem.link("PowerSupplies") if subsystem is not None else None)
+    if listing.resources or listing.unreadable:
+        hidden = [Psu(slot=uri.rstrip("/").rpartition("/")[2]) for uri in listing.unreadable]
+        return [*_present(listing.resources), *hidden]
+    power = await walk.resource(chassis.link("Power"))
+    supplies = power.objects("PowerSupplies") if power is not None else ()
+    if power is None or not isinstance(power.raw("PowerSupplies"), list):
+        return [] if listing.is_known else None
+    if supplies and not any(_says_something(supply) or supply.is_absent for supply in supplies):
+        walk.note(power.uri, f"{len(supplies)} power supplies are listed without any property: taken as unknown")
+        return None
+    return _present(supplies)
+
+
+def _present(supplies: tuple[Resource, ...]) -> list[Psu]:
+    return [
+        _psu(supply)
+        for supply in supplies
+        if not supply.is_absent and _says_something(supply) and not quirks.is_dummy_power_supply(supply.text("Model"))
+    ]
+
+
+def _says_something(supply: Resource) -> bool:
+    return bool(
+        supply.text("Model")
+        or supply.identity("SerialNumber")
+        or supply.identity("PartNumber")
+        or supply.positive("PowerCapacityWatts")
+        or supply.state == "enabled"
+    )
+
+
+def _psu(supply: Resource) -> Psu:
+    supply.note_health()
+    ratings = [item.positive("CapacityWatts") or 0 for item in supply.objects("InputRanges")]
+    return Psu(
+        slot=supply.text("Name") if "#" in supply.uri else supply.slot,
+        manufacturer=supply.text("Manufacturer"),
+        model=supply.text("Model"),
+        watts=supply.positive("PowerCapacityWatts") or max(ratings, default=0) or None,
+        serial=supply.identity("SerialNumber"),
+    )

@@ -1,0 +1,105 @@
+"""Reading a BMC: the full reports, or only who it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Coroutine
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from metalwright.model.report import BmcFacts, HardwareReport, Problem, SystemFacts
+from metalwright.redfish.inventory.bmc import read_bmc, read_bmc_macs
+from metalwright.redfish.inventory.cpus import read_cpus
+from metalwright.redfish.inventory.drives import read_drives
+from metalwright.redfish.inventory.estate import Estate, Host, read_estate
+from metalwright.redfish.inventory.firmware import read_firmware
+from metalwright.redfish.inventory.gpus import read_gpus
+from metalwright.redfish.inventory.memory import read_memory
+from metalwright.redfish.inventory.nics import read_nics
+from metalwright.redfish.inventory.psus import read_psus
+from metalwright.redfish.inventory.reader import Reader
+from metalwright.redfish.inventory.systems import chassis_facts, system_facts
+from metalwright.redfish.inventory.walk import DEFAULT_READ_BUDGET, Walk, together
+
+Part = Literal["cpus", "memory", "gpus", "nics", "drives", "psus", "firmware"]
+ALL_PARTS: frozenset[Part] = frozenset(get_args(Part))
+
+
+async def read_reports(
+    reader: Reader,
+    address: str | None = None,
+    parts: Collection[Part] = ALL_PARTS,
+    read_budget: int = DEFAULT_READ_BUDGET,
+) -> list[HardwareReport]:
+    """One report per host system of the BMC; ``[]`` when it has none (a DPU, a switch, a power shelf).
+
+    ``address`` is where the BMC was reached, for the report. Parts that are not asked for stay ``None``; so do parts
+    that the BMC does not describe, and ``problems`` names them.
+
+    Raises:
+        BmcAuthError, BmcCertificateError: the session is not usable.
+        BmcUnreachableError: the BMC stopped answering.
+        BmcAnswerError: the service root or the list of systems cannot be read.
+    """
+    walk = Walk(reader, read_budget)
+    estate = await read_estate(walk)
+    return await together(_report(walk, estate, host, address, parts) for host in estate.hosts)
+
+
+_READERS: dict[Part, Callable[[Walk, Host], Coroutine[Any, Any, Any]]] = {
+    "cpus": read_cpus,
+    "memory": read_memory,
+    "gpus": read_gpus,
+    "nics": read_nics,
+    "drives": read_drives,
+    "psus": read_psus,
+}
+
+
+async def _report(
+    walk: Walk, estate: Estate, host: Host, address: str | None, parts: Collection[Part]
+) -> HardwareReport:
+    reading: dict[str, Coroutine[Any, Any, Any]] = {"bmc": read_bmc(walk, estate, host, address)}
+    reading |= {part: read(walk, host) for part, read in _READERS.items() if part in parts}
+    if "firmware" in parts:
+        reading["firmware"] = read_firmware(walk, estate.root)
+    results = dict(zip(reading, await together(reading.values()), strict=True))
+    return HardwareReport(
+        system=system_facts(host), chassis=chassis_facts(host), **results, problems=_problems(walk, estate, host)
+    )
+
+
+def _problems(walk: Walk, estate: Estate, host: Host) -> tuple[Problem, ...]:
+    """The problems of the BMC without those of the other hosts that it manages."""
+    others = tuple(f"{other.system.uri.rstrip('/')}/" for other in estate.hosts if other is not host)
+    return tuple(problem for problem in walk.problems if not f"{problem.uri}/".startswith(others))
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Who answers: enough to claim the machine, read in a handful of requests."""
+
+    bmc: BmcFacts
+    system: SystemFacts
+
+
+async def read_identities(reader: Reader, address: str | None = None, read_budget: int = 200) -> list[Identity]:
+    """The identity of every host system of the BMC; ``[]`` when it has none.
+
+    Raises: as :func:`read_reports`.
+    """
+    walk = Walk(reader, read_budget)
+    estate = await read_estate(walk, with_chassis=False)
+    return [await _identity(walk, estate, host, address) for host in estate.hosts]
+
+
+async def _identity(walk: Walk, estate: Estate, host: Host, address: str | None) -> Identity:
+    manager = host.managers[0] if host.managers else None
+    bmc = BmcFacts(
+        address=address,
+        manufacturer=manager.text("Manufacturer") if manager is not None else None,
+        model=manager.text("Model") if manager is not None else None,
+        firmware_version=manager.text("FirmwareVersion") if manager is not None else None,
+        redfish_version=estate.root.text("RedfishVersion"),
+        macs=await read_bmc_macs(walk, manager),
+    )
+    return Identity(bmc=bmc, system=system_facts(host))

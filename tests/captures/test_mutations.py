@@ -1,0 +1,116 @@
+"""Damaged captures: a report or a Redfish error comes out, never a crash, an endless walk or parts made up."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+import random
+from collections.abc import Mapping
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel
+from tests.captures.conftest import load, truth
+
+from metalwright.errors import RedfishError
+from metalwright.model.report import HardwareReport
+from metalwright.redfish.inventory import CapturedTree, read_reports
+
+ODD_VALUES: tuple[Any, ...] = (
+    *(None, "", " ", "N/A", "nan", "43.000000", 0, -1, 1e400, True, 2**80, "😀" * 300),
+    *([], {}, [None], [[]], {"@odata.id": ""}),
+)
+KINDS = ("swap", "drop", "repeat", "loop", "cut", "fail")
+READ_BUDGET = 800
+
+
+class DamagedTree:
+    """Serves a captured tree with damage that depends on the seed and the URI alone."""
+
+    def __init__(self, tree: CapturedTree, seed: int, share: float) -> None:
+        self._tree, self._seed, self._share = tree, seed, share
+        self.reads = 0
+
+    async def get(self, path: str) -> Mapping[str, Any]:
+        self.reads += 1
+        body = copy.deepcopy(dict(await self._tree.get(path)))
+        chance = random.Random(f"{self._seed} {path}")
+        if path.rstrip("/").count("/") > 2 and chance.random() < self._share:
+            for _ in range(chance.randint(1, 4)):
+                damage(body, path, chance)
+        return body
+
+
+def damage(body: dict[str, Any], path: str, chance: random.Random) -> None:
+    kind = chance.choice(KINDS)
+    members = body.get("Members")
+    if kind == "fail":
+        body.clear()
+        body["error"] = chance.choice([{"code": "Base.1.8.InternalError"}, None, [], "busy"])
+    elif kind == "repeat" and isinstance(members, list) and members:
+        body["Members"] = members * 2
+    elif kind == "cut" and isinstance(members, list):
+        body["Members"] = members[: len(members) // 2]
+        body["Members@odata.nextLink"] = chance.choice([path, f"{path}?$skip=1", "", 7, "/redfish/v1/nowhere"])
+    elif kind == "loop":
+        body["Links"] = {
+            "Chassis": [{"@odata.id": path}],
+            "Contains": {"@odata.id": path},
+            "Drives": [{"@odata.id": path}],
+        }
+    else:
+        swap(body, chance, drop=kind == "drop")
+
+
+def swap(body: dict[str, Any], chance: random.Random, drop: bool) -> None:
+    """Change one property, at any depth."""
+    holder: Any = body
+    while isinstance(holder, dict) and holder:
+        name = chance.choice(sorted(holder))
+        inner = holder[name]
+        if isinstance(inner, list) and inner and isinstance(inner[0], dict) and chance.random() < 0.5:
+            inner = chance.choice(inner)
+        if isinstance(inner, dict) and inner and chance.random() < 0.6:
+            holder = inner
+            continue
+        if drop:
+            del holder[name]
+        else:
+            holder[name] = chance.choice(ODD_VALUES)
+        return
+
+
+def read(tree: DamagedTree) -> list[HardwareReport] | None:
+    try:
+        return asyncio.run(read_reports(tree, read_budget=READ_BUDGET))
+    except RedfishError:
+        return None
+
+
+@given(seed=st.integers(0, 2**32), share=st.sampled_from([0.03, 0.15, 0.6]))
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_damaged_tree_never_crashes_the_reader(machine: str, seed: int, share: float) -> None:
+    tree = DamagedTree(load(machine), seed, share)
+    reports = read(tree)
+    assert tree.reads <= READ_BUDGET
+    for report in reports or ():
+        json.dumps(report.to_json(), allow_nan=False)
+        assert HardwareReport.model_validate(report.to_json()) == report
+
+
+def describes(item: BaseModel) -> bool:
+    """Whether more than the slot is known: a member that cannot be read is a slot of unknown content."""
+    return any(value is not None for name, value in item if name != "slot")
+
+
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_damage_never_makes_up_sockets_dimms_or_gpus(machine: str, seed: int) -> None:
+    true_hosts = {host["uri"].rpartition("/")[2]: host for host in truth()[machine]["systems"]}
+    for report in read(DamagedTree(load(machine), seed, 0.1)) or ():
+        host = true_hosts.get(report.system.id, {})
+        for part, found in (("cpus", report.cpus), ("dimms", report.memory.dimms), ("gpus", report.gpus)):
+            if found is not None and part in host:
+                assert len([item for item in found if describes(item)]) <= host[part], part
