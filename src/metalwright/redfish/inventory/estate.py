@@ -11,7 +11,7 @@ from metalwright.errors import BmcAnswerError
 from metalwright.redfish.inventory.resource import Resource
 from metalwright.redfish.inventory.walk import Listing, Walk, together
 
-SERVICE_ROOT = "/redfish/v1"
+SERVICE_ROOT = "/redfish/v1/"
 
 SystemKind = Literal["host", "baseboard", "dpu", "switch", "template"]
 
