@@ -23,7 +23,7 @@ test: setup ## lint, types, contracts, documentation, then the tests
 
 test-lab: setup ## everything that boots virtual machines; writes docs/reference/lab-report.json
 	@scripts/system-packages test
-	@scripts/until-done $(PY) scripts/lab_report.py
+	@scripts/until-done $(PY) -m scripts.lab_report
 
 soak: setup system-packages ## random kills and faults for SECONDS=600
 	@METALWRIGHT_SOAK_SECONDS="$(SECONDS)" scripts/until-done $(PY) -m pytest -m soak tests/lab
@@ -40,7 +40,7 @@ docs: setup ## the documentation, strictly, into build/docs
 	@scripts/build-docs
 
 reference: setup ## write the generated pages of docs/reference
-	@$(PY) scripts/generate_reference.py
+	@$(PY) -m scripts.generate_reference
 
 format: setup ## format the code and sort imports
 	@.venv/bin/ruff check --fix-only --quiet .

@@ -1,4 +1,7 @@
-"""Rules for all tests: virtual machines boot one test at a time, and required captures are never skipped."""
+"""Rules for all tests: virtual machines boot one test at a time, required captures are never skipped, notes are shown.
+
+A test that calls ``record_property("note", text)`` gets the text into the summary, also from a worker.
+"""
 
 from __future__ import annotations
 
@@ -38,6 +41,16 @@ def pytest_make_collect_report(
         report.outcome = "failed"
         report.longrepr = f"{collector.nodeid} was skipped, but METALWRIGHT_CAPTURES_REQUIRED is set"
     return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what tests noted."""
+    reports = [report for kind in ("passed", "failed") for report in terminalreporter.getreports(kind)]
+    notes = [value for report in reports for name, value in report.user_properties if name == "note"]
+    if notes:
+        terminalreporter.section("notes")
+        for note in notes:
+            terminalreporter.line(str(note))
 
 
 def _must_run(path: Path) -> bool:

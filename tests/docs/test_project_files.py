@@ -11,7 +11,9 @@ from ruamel.yaml import YAML
 
 ROOT = Path(__file__).resolve().parents[2]
 SHELL_SCRIPTS = sorted(
-    path for path in [*(ROOT / "scripts").iterdir(), ROOT / ".ci" / "run"] if path.read_bytes().startswith(b"#!")
+    path
+    for path in [*(ROOT / "scripts").iterdir(), ROOT / ".ci" / "run"]
+    if path.is_file() and path.read_bytes().startswith(b"#!")
 )
 
 
