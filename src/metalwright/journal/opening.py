@@ -21,14 +21,21 @@ from metalwright.journal.database import DAMAGED_HINT, READ_ONLY, Clock, Databas
 from metalwright.journal.journal import Journal
 from metalwright.journal.tables import SCHEMA_VERSION, Base, JournalRow
 from metalwright.model.site import Site
+from metalwright.secrets.references import read_secret
 
 BUSY_TIMEOUT_S = 30
 JOURNAL_FILE = "journal.sqlite"
 
 
 def open_journal(site: Site, state_dir: Path) -> Journal:
-    """Open the journal of a site: ``journal.sqlite`` in ``state_dir``, or the database that ``site.journal`` names."""
-    return Journal(open_sqlite(state_dir / JOURNAL_FILE) if site.journal is None else open_url(site.journal))
+    """Open the journal of a site: ``journal.sqlite`` in ``state_dir``, or the database that ``site.journal`` names.
+
+    ``site.journal`` is a URL, or a reference to one (``env:…``, ``file:…``, ``command:…``) when it holds a password.
+    """
+    if site.journal is None:
+        return Journal(open_sqlite(state_dir / JOURNAL_FILE))
+    is_reference = site.journal.startswith(("env:", "file:", "command:"))
+    return Journal(open_url(read_secret(site.journal, state_dir.parent).reveal() if is_reference else site.journal))
 
 
 def open_sqlite(path: Path, clock: Clock = utc_now) -> Database:
