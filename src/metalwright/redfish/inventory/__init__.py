@@ -4,6 +4,6 @@ It is written over one method, ``async get(path)``, and so runs over a live BMC 
 """
 
 from metalwright.redfish.inventory.reader import CapturedTree, Reader
-from metalwright.redfish.inventory.report import ALL_PARTS, Identity, Part, read_identities, read_reports
+from metalwright.redfish.inventory.report import ALL_PARTS, Part, read_identities, read_reports
 
-__all__ = ["ALL_PARTS", "CapturedTree", "Identity", "Part", "Reader", "read_identities", "read_reports"]
+__all__ = ["ALL_PARTS", "CapturedTree", "Part", "Reader", "read_identities", "read_reports"]

@@ -9,15 +9,19 @@ from metalwright.redfish.inventory.resource import Resource
 from metalwright.redfish.inventory.walk import Walk
 
 
-async def read_bmc(walk: Walk, estate: Estate, host: Host | None, address: str | None) -> BmcFacts:
-    """The manager of a host (or, without host, the first manager)."""
-    managers = host.managers if host is not None else estate.managers
-    manager = managers[0] if managers else None
+async def read_bmc(
+    walk: Walk, estate: Estate, host: Host, address: str | None, with_inventory: bool = True
+) -> BmcFacts:
+    """The manager of a host. ``with_inventory`` lets the firmware inventory tell a version that the manager omits."""
+    manager = host.managers[0] if host.managers else None
+    version = manager.text("FirmwareVersion") if manager is not None else None
+    if version is None and manager is not None and with_inventory:
+        version = await _listed_version(walk, estate.root, manager)
     return BmcFacts(
         address=address,
         manufacturer=manager.text("Manufacturer") if manager is not None else None,
         model=manager.text("Model") if manager is not None else None,
-        firmware_version=await _firmware_version(walk, estate.root, manager),
+        firmware_version=version,
         redfish_version=estate.root.text("RedfishVersion"),
         macs=await read_bmc_macs(walk, manager),
     )
@@ -36,11 +40,8 @@ async def read_bmc_macs(walk: Walk, manager: Resource | None) -> tuple[str, ...]
     return tuple(sorted({mac for mac in macs if mac is not None}))
 
 
-async def _firmware_version(walk: Walk, root: Resource, manager: Resource | None) -> str | None:
-    """The manager's own word, else the firmware inventory's: the item that the manager or its relation names."""
-    version = manager.text("FirmwareVersion") if manager is not None else None
-    if version is not None or manager is None:
-        return version
+async def _listed_version(walk: Walk, root: Resource, manager: Resource) -> str | None:
+    """What the firmware inventory says of the manager: the item that it links to, that relates to it or is named so."""
     image = await walk.resource(manager.link("Links", "ActiveSoftwareImage"))
     if image is not None and image.text("Version") is not None:
         return image.text("Version")

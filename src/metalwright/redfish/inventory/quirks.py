@@ -11,7 +11,6 @@ _BACKPLANE = re.compile(r"backplane|enclosure|expander", re.IGNORECASE)
 _DUMMY_PSU = re.compile(r"^PWS-DF\d", re.IGNORECASE)
 _BMC_LINK = re.compile(r"^(to[-_ ]?(manager|host|bmc)|usb\d*|rndis\d*|tmfifo.*|hostusb.*)$", re.IGNORECASE)
 _SIMULATED = re.compile(r"\s*--\s*SIMULATED$")
-_DELL = re.compile(r"\bdell\b", re.IGNORECASE)
 _SETTINGS_TWIN = re.compile(r"^(settings|sd|pending)$", re.IGNORECASE)
 
 
@@ -40,11 +39,6 @@ def is_bmc_link(interface: Resource) -> bool:
 def model_as_sold(model: str | None) -> str | None:
     """HPE's emulator and its captures append ``-- SIMULATED`` to the model (DL380a Gen11, DL360 Gen12)."""
     return _SIMULATED.sub("", model) or None if model is not None else None
-
-
-def service_tag(manufacturer: str | None, sku: str | None) -> str | None:
-    """Dell's sticker and SMBIOS carry the service tag, which iDRAC reports as SKU; SerialNumber is the board's."""
-    return sku if manufacturer is not None and _DELL.search(manufacturer) else None
 
 
 def is_settings_twin(uri: str) -> bool:

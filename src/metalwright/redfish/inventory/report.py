@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Coroutine
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
-from metalwright.model.report import BmcFacts, HardwareReport, Problem, SystemFacts
-from metalwright.redfish.inventory.bmc import read_bmc, read_bmc_macs
+from metalwright.model.report import HardwareReport, Problem
+from metalwright.redfish.inventory.bmc import read_bmc
 from metalwright.redfish.inventory.cpus import read_cpus
 from metalwright.redfish.inventory.drives import read_drives
 from metalwright.redfish.inventory.estate import Estate, Host, read_estate
@@ -21,6 +21,7 @@ from metalwright.redfish.inventory.systems import chassis_facts, system_facts
 from metalwright.redfish.inventory.walk import DEFAULT_READ_BUDGET, Walk, together
 
 Part = Literal["cpus", "memory", "gpus", "nics", "drives", "psus", "firmware"]
+IDENTITY_READ_BUDGET = 200
 ALL_PARTS: frozenset[Part] = frozenset(get_args(Part))
 
 
@@ -74,32 +75,21 @@ def _problems(walk: Walk, estate: Estate, host: Host) -> tuple[Problem, ...]:
     return tuple(problem for problem in walk.problems if not f"{problem.uri}/".startswith(others))
 
 
-@dataclass(frozen=True)
-class Identity:
-    """Who answers: enough to claim the machine, read in a handful of requests."""
-
-    bmc: BmcFacts
-    system: SystemFacts
-
-
-async def read_identities(reader: Reader, address: str | None = None, read_budget: int = 200) -> list[Identity]:
-    """The identity of every host system of the BMC; ``[]`` when it has none.
+async def read_identities(
+    reader: Reader, address: str | None = None, read_budget: int = IDENTITY_READ_BUDGET
+) -> list[HardwareReport]:
+    """Who answers, in a handful of reads: reports with ``bmc``, ``system`` and ``chassis`` only; ``[]`` without host.
 
     Raises: as :func:`read_reports`.
     """
     walk = Walk(reader, read_budget)
     estate = await read_estate(walk, with_chassis=False)
-    return [await _identity(walk, estate, host, address) for host in estate.hosts]
+    return await together(_identity(walk, estate, host, address) for host in estate.hosts)
 
 
-async def _identity(walk: Walk, estate: Estate, host: Host, address: str | None) -> Identity:
-    manager = host.managers[0] if host.managers else None
-    bmc = BmcFacts(
-        address=address,
-        manufacturer=manager.text("Manufacturer") if manager is not None else None,
-        model=manager.text("Model") if manager is not None else None,
-        firmware_version=manager.text("FirmwareVersion") if manager is not None else None,
-        redfish_version=estate.root.text("RedfishVersion"),
-        macs=await read_bmc_macs(walk, manager),
-    )
-    return Identity(bmc=bmc, system=system_facts(host))
+async def _identity(walk: Walk, estate: Estate, host: Host, address: str | None) -> HardwareReport:
+    chassis = await walk.linked(host.system.links("Links", "Chassis"))
+    host = replace(host, chassis=chassis.resources)
+    bmc = await read_bmc(walk, estate, host, address, with_inventory=False)
+    problems = _problems(walk, estate, host)
+    return HardwareReport(bmc=bmc, system=system_facts(host), chassis=chassis_facts(host), problems=problems)

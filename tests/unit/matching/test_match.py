@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.unit.matching.machines import BLUEPRINT, NODE, REPORT, TB, node_with, report_with
+
+from metalwright.matching import choose_system_disk, match, system_disk_finding
+from metalwright.model.finding import Finding, MatchResult
+from metalwright.model.report import CANNOT_SEE, Cpu, Drive, Gpu, HardwareReport, MemoryFacts, Nic, NicPort, Problem
+
+
+def result(report: HardwareReport) -> MatchResult:
+    return match(BLUEPRINT, report, NODE)
+
+
+def only(report: HardwareReport) -> Finding:
+    findings = result(report).findings
+    assert len(findings) == 1, findings
+    return findings[0]
+
+
+def test_a_machine_that_is_what_the_blueprint_says_passes() -> None:
+    assert result(REPORT) == MatchResult(node="gpu-a01-u07", verdict="PASS")
+
+
+def test_a_missing_gpu_is_named_by_its_slot_with_the_part_that_would_do() -> None:
+    assert REPORT.gpus is not None
+    finding = only(report_with(gpus=REPORT.gpus[:7]))
+    assert (finding.code, finding.verdict, finding.slot) == ("gpu-count", "FAIL", "SXM8")
+    assert (finding.expected, finding.found) == ("8 GPUs", "7 GPUs")
+    assert finding.source == "BMC 10.20.0.11, system 1"
+    assert finding.hint is not None
+    assert "NVIDIA H100 SXM 80GB" in finding.hint
+
+
+def test_a_wrong_gpu_is_named_by_its_slot() -> None:
+    assert REPORT.gpus is not None
+    wrong = Gpu(slot="SXM3", manufacturer="NVIDIA", model="NVIDIA A100 SXM4 80GB", memory_gib=80)
+    finding = only(report_with(gpus=(*REPORT.gpus[:2], wrong, *REPORT.gpus[3:])))
+    assert (finding.code, finding.slot, finding.found) == ("gpu-model", "SXM3", "NVIDIA A100 SXM4 80GB")
+
+
+@pytest.mark.parametrize("part", ["cpus", "gpus", "nics", "drives", "psus"])
+def test_an_unknown_part_is_deferred_and_never_passes(part: str) -> None:
+    found = result(report_with(**{part: None}))
+    assert found.verdict == "DEFERRED"
+    assert [finding.code for finding in found.findings] == [f"unknown-{part}"]
+
+
+def test_unknown_memory_is_deferred() -> None:
+    found = result(report_with(memory=MemoryFacts()))
+    assert (found.verdict, {finding.code for finding in found.findings}) == (
+        "DEFERRED",
+        {"unknown-memory", "unknown-dimms"},
+    )
+
+
+def test_an_empty_list_of_a_bmc_that_cannot_see_is_deferred() -> None:
+    blind = report_with(drives=(), problems=(Problem(uri="/redfish/v1/Systems/1", what=f"{CANNOT_SEE} drives"),))
+    assert result(blind).verdict == "DEFERRED"
+    assert result(report_with(drives=())).verdict == "FAIL"
+
+
+@pytest.mark.parametrize(
+    ("readable", "hidden", "verdict"), [(2, 0, "PASS"), (1, 1, "DEFERRED"), (1, 0, "FAIL"), (2, 1, "DEFERRED")]
+)
+def test_in_16_members_that_cannot_be_read_never_pass(readable: int, hidden: int, verdict: str) -> None:
+    good = Cpu(slot="1", model="Xeon Platinum 8462Y+", cores=32)
+    cpus = (*(good for _ in range(readable)), *(Cpu(slot="9") for _ in range(hidden)))
+    assert result(report_with(cpus=cpus)).verdict == verdict
+
+
+def test_a_smaller_dimm_is_named() -> None:
+    assert REPORT.memory.dimms is not None
+    odd = REPORT.memory.dimms[4].model_copy(update={"size_gib": 32.0})
+    dimms = (*REPORT.memory.dimms[:4], odd, *REPORT.memory.dimms[5:])
+    small = report_with(memory=MemoryFacts(total_gib=1900, dimms=dimms))
+    finding = only(small)
+    assert (finding.code, finding.found) == ("memory-total", "1900 GiB")
+    assert finding.hint == "most are 64 GiB, these are not: P1-DIMM5 32 GiB"
+
+
+def test_another_class_of_server_is_told() -> None:
+    system = REPORT.system.model_copy(update={"manufacturer": "Dell Inc.", "model": "PowerEdge R750"})
+    assert [finding.code for finding in result(report_with(system=system)).findings] == [
+        "system-manufacturer",
+        "system-model",
+    ]
+
+
+def drives_blueprint(*groups: dict[str, Any]) -> Any:
+    hardware = BLUEPRINT.model_dump(by_alias=True)["hardware"] | {"drives": list(groups)}
+    return type(BLUEPRINT).model_validate({**BLUEPRINT.model_dump(by_alias=True), "hardware": hardware})
+
+
+@pytest.mark.parametrize("order", [(3840, 3200), (3200, 3840)])
+def test_in_12_overlapping_groups_are_matched_as_a_whole(order: tuple[int, int]) -> None:
+    blueprint = drives_blueprint(
+        {"role": "system", "count": 1, "min_bytes": 3 * TB, "max_bytes": 4 * TB},
+        {"role": "scratch", "count": 1, "min_bytes": 3_800 * 10**9, "max_bytes": 4 * TB},
+    )
+    drives = tuple(Drive(slot=str(gb), serial=f"S{gb}", size_bytes=gb * 10**9) for gb in order)
+    report = report_with(drives=drives)
+    assert match(blueprint, report, NODE).verdict == "PASS"
+    assert choose_system_disk(blueprint, NODE, report) == "S3200"
+
+
+def test_in_12_a_drive_of_unknown_size_is_deferred() -> None:
+    blueprint = drives_blueprint({"role": "system", "count": 1, "min_bytes": 3_840 * 10**9})
+    found = match(blueprint, report_with(drives=(Drive(slot="1", serial="S1"),)), NODE)
+    assert found.verdict == "DEFERRED"
+
+
+def test_a_drive_that_is_too_small_is_named_with_what_would_do() -> None:
+    assert REPORT.drives is not None
+    small = Drive(slot="Bay 7", serial="X", model="PM9A3", protocol="NVMe", size_bytes=960 * 10**9)
+    findings = result(report_with(drives=(*REPORT.drives[:8], small))).findings
+    wrong = next(finding for finding in findings if finding.code == "drive-mismatch")
+    assert wrong.slot in ("Bay 7", "M.2")
+    assert wrong.expected == "8 × NVMe of at least 7.00 TB (scratch)"
+    assert wrong.hint is not None
+    assert "another MZQL2" in wrong.hint
+
+
+def test_in_17_a_port_in_the_wrong_mode_is_named_and_the_setting_offered() -> None:
+    assert REPORT.nics is not None
+    wrong = Nic(slot="Slot 3", model="CX7", ports=(NicPort(name="1", speed_gbps=400, link="ethernet"),))
+    finding = only(report_with(nics=(*REPORT.nics[:3], wrong, *REPORT.nics[4:])))
+    assert (finding.code, finding.slot, finding.hint) == ("nic-link", "Slot 3 port 1", "set the port's link type")
+
+
+def test_adapters_that_do_not_list_their_ports_defer() -> None:
+    assert REPORT.nics is not None
+    nics = tuple(nic.model_copy(update={"ports": ()}) for nic in REPORT.nics)
+    assert result(report_with(nics=nics)).verdict == "DEFERRED"
+
+
+def test_further_ports_and_drives_are_no_contradiction() -> None:
+    assert REPORT.nics is not None
+    assert REPORT.drives is not None
+    more = report_with(
+        nics=(*REPORT.nics, Nic(slot="LOM", ports=(NicPort(name="1", speed_gbps=1, link="ethernet"),))),
+        drives=(*REPORT.drives, Drive(slot="USB", serial="U", size_bytes=64 * 10**9)),
+    )
+    assert result(more).verdict == "PASS"
+
+
+def test_a_port_that_the_rack_file_names_must_be_there() -> None:
+    node = node_with(ports=({"mac": "7c:c2:55:99:99:99", "role": "host"},))
+    assert REPORT.nics is not None
+    ports = (NicPort(name="1", mac=f"aa:00:00:00:00:0{n}", speed_gbps=400, link="infiniband") for n in range(8))
+    fabric = tuple(Nic(slot=f"Slot {n}", ports=(port,)) for n, port in enumerate(ports))
+    known = report_with(nics=(*fabric, REPORT.nics[-1]))
+    assert [finding.code for finding in match(BLUEPRINT, known, node).findings] == ["nic-mac"]
+
+
+def test_the_system_disk_is_the_only_one_that_can_be_it() -> None:
+    assert choose_system_disk(BLUEPRINT, NODE, REPORT) == "SYS1"
+
+
+def test_two_disks_that_can_be_it_are_no_choice_and_the_finding_says_what_to_write() -> None:
+    assert REPORT.drives is not None
+    twin = REPORT.drives[0].model_copy(update={"slot": "M.2 B", "serial": "SYS2"})
+    report = report_with(drives=(*REPORT.drives, twin))
+    assert choose_system_disk(BLUEPRINT, NODE, report) is None
+    finding = system_disk_finding(BLUEPRINT, NODE, report)
+    assert finding is not None
+    assert finding.verdict == "DEFERRED"
+    assert finding.hint == "name it in the rack file: system_disk: {serial: SYS1}"
+    assert choose_system_disk(BLUEPRINT, node_with(system_disk={"serial": "sys2"}), report) == "SYS2"
+
+
+def test_a_named_disk_that_is_not_there_is_a_contradiction_never_another_disk() -> None:
+    node = node_with(system_disk={"serial": "GONE"})
+    assert choose_system_disk(BLUEPRINT, node, REPORT) is None
+    finding = system_disk_finding(BLUEPRINT, node, REPORT)
+    assert finding is not None
+    assert finding.verdict == "FAIL"
+    assert match(BLUEPRINT, REPORT, node).verdict == "FAIL"
+
+
+def test_alternates_stand_in() -> None:
+    hardware = BLUEPRINT.model_dump(by_alias=True)["hardware"] | {"alternates": {"cpus": ["Xeon Platinum 8468"]}}
+    blueprint = type(BLUEPRINT).model_validate({**BLUEPRINT.model_dump(by_alias=True), "hardware": hardware})
+    cpus = tuple(Cpu(slot=str(n), model="Intel(R) Xeon(R) Platinum 8468", cores=32) for n in (1, 2))
+    assert match(blueprint, report_with(cpus=cpus), NODE).verdict == "PASS"
+    assert result(report_with(cpus=cpus)).verdict == "FAIL"
