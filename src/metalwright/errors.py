@@ -117,7 +117,21 @@ class AddressError(MetalwrightError):
 
 
 class BiosError(MetalwrightError):
-    """A BIOS attribute that the registry of this BIOS version would refuse."""
+    """BIOS attributes that the registry of this BIOS version would refuse; ``problems`` has one line for each."""
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: str = "",
+        problems: Sequence[str] = (),
+        expected: str | None = None,
+        found: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        lines = "".join(f"\n  {problem}" for problem in problems)
+        super().__init__(what + lines, where=where, expected=expected, found=found, hint=hint)
+        self.problems = tuple(problems)
 
 
 class PlanError(MetalwrightError):

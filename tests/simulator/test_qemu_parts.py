@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metalwright.errors import LabError
@@ -88,6 +88,7 @@ def test_witness_reports_an_empty_machine() -> None:
     assert BootWitness(["SYS1"]).feed(shell) == [None]
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(1, len(LOADING + DVD) - 1), max_size=6))
 def test_witness_does_not_depend_on_how_the_console_is_cut(cuts: list[int]) -> None:
     text = LOADING + DVD

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import date
 
 from metalwright.model.base import Address, Frozen, Slug
@@ -15,6 +16,11 @@ class Allocation(Frozen):
     node: Slug
     freed: date | None = None
 
+    @property
+    def version(self) -> int:
+        """4 or 6."""
+        return 6 if ":" in self.address else 4
+
 
 class AddressLock(Frozen):
     """All allocations, sorted by address, one a line, so that two branches that give one address away conflict."""
@@ -22,8 +28,15 @@ class AddressLock(Frozen):
     allocations: tuple[Allocation, ...] = ()
 
     def of_node(self, node: str) -> dict[str, str]:
-        """Network name → address of the node's live allocations."""
-        return {item.network: item.address for item in self.allocations if item.node == node and item.freed is None}
+        """Network name → IPv4 address of the node's live allocations."""
+        return {item.network: item.address for item in self._live(node) if item.version == 4}
+
+    def of_node_v6(self, node: str) -> dict[str, str]:
+        """Network name → IPv6 address of the node's live allocations."""
+        return {item.network: item.address for item in self._live(node) if item.version == 6}
+
+    def _live(self, node: str) -> Iterator[Allocation]:
+        return (item for item in self.allocations if item.node == node and item.freed is None)
 
 
 class KnownGood(Frozen):

@@ -27,6 +27,7 @@ class Network(Frozen):
     prefix: Prefix
     prefix_v6: Prefix | None = None
     gateway: Address | None = None
+    gateway_v6: Address | None = None
     reserved: tuple[Text, ...] = ()
     per_rack: tuple[RackSlice, ...] = ()
     mtu: int | None = Field(default=None, ge=1280, le=9216)
@@ -36,6 +37,9 @@ class Network(Frozen):
         network = netaddr.IPNetwork(self.prefix)
         if self.gateway is not None and netaddr.IPAddress(self.gateway) not in network:
             raise ValueError(f"gateway {self.gateway} is outside {self.prefix}")
+        if network.version != 4:
+            raise ValueError(f"prefix is IPv4; write {self.prefix} as prefix_v6")
+        self._check_v6()
         for item in self.reserved:
             if any(address not in network for address in self._bounds(item)):
                 raise ValueError(f"reserved {item} is outside {self.prefix}")
@@ -43,6 +47,17 @@ class Network(Frozen):
             if netaddr.IPNetwork(part.prefix) not in network:
                 raise ValueError(f"per_rack {part.rack}: {part.prefix} is outside {self.prefix}")
         return self
+
+    def _check_v6(self) -> None:
+        if self.prefix_v6 is None:
+            if self.gateway_v6 is not None:
+                raise ValueError("gateway_v6 needs prefix_v6")
+            return
+        network = netaddr.IPNetwork(self.prefix_v6)
+        if network.version != 6:
+            raise ValueError(f"prefix_v6 {self.prefix_v6} is not IPv6")
+        if self.gateway_v6 is not None and netaddr.IPAddress(self.gateway_v6) not in network:
+            raise ValueError(f"gateway_v6 {self.gateway_v6} is outside {self.prefix_v6}")
 
     @staticmethod
     def _bounds(item: str) -> tuple[netaddr.IPAddress, netaddr.IPAddress]:

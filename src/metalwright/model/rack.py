@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from metalwright.model.base import Address, BlueprintRef, Frozen, Mac, Positive, Slug, Text, Uuid, is_filler
+from metalwright.model.blueprint import NetworkPurpose
 from metalwright.model.site import Port
 
 IdentityKey = Literal["serial", "uuid", "bmc_mac"]
@@ -65,7 +66,11 @@ class SshAccess(Frozen):
 
 
 class Node(Frozen):
-    """One racked server. ``identity`` lists the keys that count; at least two of them, none a filler."""
+    """One racked server. ``identity`` lists the keys that count; at least two of them, none a filler.
+
+    ``bmc_address`` and ``bmc_port`` say where its BMC answers as racked, before it gets its own address. ``addresses``
+    pins addresses by network purpose; what is not pinned is allocated.
+    """
 
     name: Slug
     unit: Positive | None = None
@@ -77,6 +82,7 @@ class Node(Frozen):
     state: WantedState = "ready"
     bmc_address: Address | None = None
     bmc_port: Port | None = None
+    addresses: dict[NetworkPurpose, Address] = Field(default_factory=dict)
     system_disk: DiskChoice | None = None
     ports: tuple[NodePort, ...] = ()
     ssh: SshAccess | None = None

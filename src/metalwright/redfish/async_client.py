@@ -41,6 +41,8 @@ from metalwright.redfish.wire import (
 )
 
 T = TypeVar("T")
+_TLS_CLOSE_S = 0.01
+"""Aborted TLS connections close their sockets a few turns of the event loop later."""
 
 
 async def fetch_fingerprint(address: str, *, timeout_s: float = 30.0) -> str:
@@ -128,6 +130,7 @@ class AsyncClient:
         finally:
             session, self._session = self._session, None
             await session.close()
+            await asyncio.sleep(_TLS_CLOSE_S)
 
     async def root(self) -> JsonObject:
         """Return the service root; no credential is sent for it."""

@@ -91,7 +91,7 @@ _OPEN: weakref.WeakSet[BlockingClient] = weakref.WeakSet()
 def _close_all() -> None:
     """Delete the sessions of clients that nobody closed (an interrupted program)."""
     for client in list(_OPEN):
-        client.close()
+        client.close(is_exit=True)
 
 
 class BlockingClient:
@@ -134,14 +134,17 @@ class BlockingClient:
         self._is_open = True
         _OPEN.add(self)
 
-    def close(self) -> None:
-        """Delete the session and close all connections; never raises a RedfishError."""
+    def close(self, *, is_exit: bool = False) -> None:
+        """Delete the session and close all connections; never raises a RedfishError.
+
+        ``is_exit`` does not wait for a request that is under way: at the exit of the process nobody will end it.
+        """
         if not self._is_open:
             return
         self._is_open = False
         _OPEN.discard(self)
         try:
-            self._run(sessions.logout(self.state))
+            self._drive(sessions.logout(self.state)) if is_exit else self.run(sessions.logout(self.state))
         finally:
             for client in self._clients.values():
                 client._session.close()
@@ -149,19 +152,19 @@ class BlockingClient:
 
     def root(self) -> JsonObject:
         """Return the service root; no credential is sent for it."""
-        return self._run(sessions.fetch_root(self.state))
+        return self.run(sessions.fetch_root(self.state))
 
     def login(self) -> None:
         """Log in now instead of at the first request; raises BmcAuthError."""
-        self._run(sessions.ensure_session(self.state))
+        self.run(sessions.ensure_session(self.state))
 
     def get(self, path: str, *, timeout_s: float | None = None) -> JsonObject:
         """Return the resource at ``path``."""
-        return self._run(dialogue.read(self.state, path, timeout_s=timeout_s))
+        return self.run(dialogue.read(self.state, path, timeout_s=timeout_s))
 
     def collection(self, path: str) -> Collection:
         """Return the members of a collection over all its pages; see the asyncio client."""
-        return self._run(dialogue.list_members(self.state, path))
+        return self.run(dialogue.list_members(self.state, path))
 
     def patch(self, path: str, body: Mapping[str, Any], *, secrets: tuple[str, ...] = ()) -> Response:
         """Change properties, conditional on the present entity tag; read back what you wrote."""
@@ -177,36 +180,36 @@ class BlockingClient:
 
     def write(self, request: Request) -> Response:
         """Carry out any write."""
-        return self._run(dialogue.write(self.state, request))
+        return self.run(dialogue.write(self.state, request))
 
     def finish_task(self, response: Response, *, timeout_s: float) -> Task | None:
         """Wait for the task that ``response`` (202) started; None when it started none."""
-        return self._run(tasks.follow(self.state, response, timeout_s=timeout_s))
+        return self.run(tasks.follow(self.state, response, timeout_s=timeout_s))
 
     def run(self, exchange: Exchange[T]) -> T:
-        """Drive any dialogue made of this package's generators over :attr:`state`."""
-        return self._run(exchange)
-
-    def _run(self, exchange: Exchange[T]) -> T:
-        """Drive a dialogue to its end; one at a time, so the login lock is always free."""
-        outcome: Outcome = None
+        """Drive any dialogue made of this package's generators over :attr:`state`; one at a time."""
         with self._lock:
-            try:
-                while True:
-                    try:
-                        step = exchange.send(outcome)
-                    except StopIteration as stop:
-                        result: T = stop.value
-                        return result
-                    outcome = None
-                    if isinstance(step, Send):
-                        outcome = self._send(step)
-                    elif isinstance(step, Sleep):
-                        time.sleep(step.seconds)
-                    elif not isinstance(step, Enter | Leave):
-                        raise TypeError(f"unknown step {step!r}")
-            finally:
-                exchange.close()
+            return self._drive(exchange)
+
+    def _drive(self, exchange: Exchange[T]) -> T:
+        """Drive a dialogue to its end; the login lock is always free, since dialogues come one by one."""
+        outcome: Outcome = None
+        try:
+            while True:
+                try:
+                    step = exchange.send(outcome)
+                except StopIteration as stop:
+                    result: T = stop.value
+                    return result
+                outcome = None
+                if isinstance(step, Send):
+                    outcome = self._send(step)
+                elif isinstance(step, Sleep):
+                    time.sleep(step.seconds)
+                elif not isinstance(step, Enter | Leave):
+                    raise TypeError(f"unknown step {step!r}")
+        finally:
+            exchange.close()
 
     def _send(self, step: Send) -> Response | TransportFailure:
         client, path = self._client_for(step.target)

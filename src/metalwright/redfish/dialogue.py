@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from metalwright.errors import BmcAnswerError, BmcNoAnswerError
+from metalwright.redfish.adaptations import MAX_ADAPTATIONS, adapt
 from metalwright.redfish.etags import tags_of
 from metalwright.redfish.messages import messages_in
 from metalwright.redfish.policy import error_for, not_json_error, transact
@@ -48,15 +49,7 @@ def perform(state: BmcState, request: Request) -> Exchange[Response]:
 
     Raises a RedfishError for everything else.
     """
-    if not request.is_authenticated:
-        response = yield from transact(state, request)
-    else:
-        yield from ensure_session(state)
-        token = state.token
-        response = yield from transact(state, request)
-        if response.status == 401 and token is not None:
-            yield from ensure_session(state, refused_token=token)
-            response = yield from transact(state, request)
+    response = yield from _authenticated(state, request)
     if not response.is_success:
         raise error_for(state, request, response)
     return response
@@ -75,11 +68,25 @@ def read(state: BmcState, path: str, *, timeout_s: float | None = None) -> Excha
 def write(state: BmcState, request: Request) -> Exchange[Response]:
     """Carry out a write. PATCH and PUT are conditional on the entity tag that the resource has at this moment.
 
+    A refused write is sent in the other forms that BMCs are known to want (:mod:`metalwright.redfish.adaptations`).
     Raises BmcNoAnswerError when a POST was sent and not answered. A PATCH without an answer is settled by reading: it
     sets values, so it is repeated once when the resource does not show them.
     """
+    for _ in range(MAX_ADAPTATIONS):
+        response = yield from _write_once(state, request)
+        other = adapt(request, response)
+        if other is None:
+            break
+        request = other
+    if not response.is_success:
+        raise error_for(state, request, response)
+    return response
+
+
+def _write_once(state: BmcState, request: Request) -> Exchange[Response]:
+    """Send one form of a write and return the BMC's answer, a refusal included."""
     if request.method not in ("PATCH", "PUT") or request.if_match is not None:
-        return (yield from perform(state, request))
+        return (yield from _authenticated(state, request))
     try:
         return (yield from _conditional(state, request))
     except BmcNoAnswerError:
@@ -92,29 +99,31 @@ def write(state: BmcState, request: Request) -> Exchange[Response]:
 
 
 def _conditional(state: BmcState, request: Request) -> Exchange[Response]:
-    """PATCH with ``If-Match``, trying the forms of the tag that BMCs are known to want; three times at most."""
+    """PATCH with ``If-Match``, trying the forms of the tag that BMCs are known to want; three times at most.
+
+    A target that cannot be read is written without a condition: then there is no tag to send.
+    """
     used: list[str] = []
     last: Response | None = None
-    attempt = request
     for _ in range(state.limits.precondition_tries):
-        got = yield from perform(state, Request("GET", request.path))
-        tags = tags_of(got)
+        got = yield from _authenticated(state, Request("GET", request.path))
+        tags = tags_of(got) if got.is_success else ()
         fresh = next((tag for tag in tags if tag not in used), None)
         if last is not None and fresh is None:
             break
-        attempt = dataclasses.replace(request, if_match=fresh)
-        yield from ensure_session(state)
-        last = yield from _transact_relogin(state, attempt)
+        last = yield from _authenticated(state, dataclasses.replace(request, if_match=fresh))
         if last.status not in (412, 428):
             break
         if fresh is not None:
             used.append(fresh)
-    if last is None or not last.is_success:
-        raise error_for(state, attempt, last or Response(428))
-    return last
+    return last or Response(428)
 
 
-def _transact_relogin(state: BmcState, request: Request) -> Exchange[Response]:
+def _authenticated(state: BmcState, request: Request) -> Exchange[Response]:
+    """Send ``request`` with a session, logging in again once when the session is gone; return any answer."""
+    if not request.is_authenticated:
+        return (yield from transact(state, request))
+    yield from ensure_session(state)
     token = state.token
     response = yield from transact(state, request)
     if response.status == 401 and token is not None:

@@ -13,6 +13,7 @@ from metalwright.simulator.service.bmc import Bmc
 from metalwright.simulator.service.tls import ensure_certificate, server_context
 
 LINGER_S = 0.3
+_FAREWELL_TURNS = 5
 
 
 class Endpoint:
@@ -48,9 +49,17 @@ class Endpoint:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
+        if self._runner is None:
+            return
+        runner, self._runner = self._runner, None
+        server = runner.server
+        transports = [handler.transport for handler in server.connections] if server is not None else []
+        await runner.cleanup()
+        for transport in transports:
+            if transport is not None:
+                transport.abort()  # do not wait for the peer's half of the TLS farewell
+        for _ in range(_FAREWELL_TURNS):
+            await asyncio.sleep(0)
 
     async def move(self, address: str) -> None:
         """Answer on ``address`` at once; the old address stops answering after :data:`LINGER_S` seconds."""
