@@ -1,6 +1,54 @@
 """The journal: runs with their evidence, grants, deployments, leases, locks, pins and the audit log.
 
 It is written before an act (intent) and after it (outcome), and survives a kill at any instant. A lost journal costs
-history, never safety. Begin at :func:`metalwright.journal.opening.open_journal`; the per-node lock
-(:mod:`metalwright.journal.locks`) and the kill points need no database and load none.
+history, never safety. Begin at :func:`open_journal`.
+
+The names below are loaded when they are first used: the per-node lock and the kill points need no database, and a
+process that only takes a lock should not spend a second on loading one.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from metalwright.journal.bmcs import LoginLatch
+    from metalwright.journal.holding import NodeHold, hold_node, take_over_node
+    from metalwright.journal.journal import Journal
+    from metalwright.journal.killing import KILL_VARIABLE, kill_point
+    from metalwright.journal.locks import LOCK_FDS_VARIABLE, LockHolder, NodeLock, child_environment
+    from metalwright.journal.opening import open_journal, open_sqlite, open_url
+
+__all__ = [
+    "KILL_VARIABLE",
+    "LOCK_FDS_VARIABLE",
+    "Journal",
+    "LockHolder",
+    "LoginLatch",
+    "NodeHold",
+    "NodeLock",
+    "child_environment",
+    "hold_node",
+    "kill_point",
+    "open_journal",
+    "open_sqlite",
+    "open_url",
+    "take_over_node",
+]
+
+_MODULES = {
+    "bmcs": ("LoginLatch",),
+    "holding": ("NodeHold", "hold_node", "take_over_node"),
+    "journal": ("Journal",),
+    "killing": ("KILL_VARIABLE", "kill_point"),
+    "locks": ("LOCK_FDS_VARIABLE", "LockHolder", "NodeLock", "child_environment"),
+    "opening": ("open_journal", "open_sqlite", "open_url"),
+}
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -3,31 +3,39 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, insert, or_, select, update
+from sqlalchemy import ColumnElement, insert, select, update
 
-from metalwright.errors import GrantError, JournalError, LockHeldError
+from metalwright.errors import GrantError
 from metalwright.journal.database import Database
+from metalwright.journal.deployment_rows import (
+    OPEN_STATES,
+    VOLATILE,
+    deployment_of,
+    go_refused,
+    is_of_current_lease,
+    is_open,
+    read_deployment,
+    read_lease_epoch,
+    superseded,
+    without_nonce,
+)
 from metalwright.journal.grants import Grants
 from metalwright.journal.host_keys import HostKeys
-from metalwright.journal.records import readable
-from metalwright.journal.tables import DeploymentRow, LeaseRow
+from metalwright.journal.tables import DeploymentRow
 from metalwright.model.agent_protocol import Disk, Done, Failure, Hello, Progress
 from metalwright.model.deployment import Deployment, DeploymentState, GoGuard
 
-_VOLATILE = (
-    "state",
-    "client_key_sha256",
-    "go_request_id",
-    "lease_epoch",
-    "hello",
-    "go_disk",
-    "progress",
-    "done",
-    "failure",
+_COLUMNS = (
+    "deployment_id",
+    "run",
+    "node",
+    "created",
+    "expires",
+    "token_sha256",
+    "media_secret_sha256",
+    "image_secret_sha256",
 )
-_OPEN = (DeploymentState.PREPARED.value, DeploymentState.HELLO.value, DeploymentState.GO.value)
 
 
 class Deployments:
@@ -40,24 +48,19 @@ class Deployments:
 
     def create(self, deployment: Deployment) -> None:
         """Keep a new deployment, bound to the node's lease epoch of now, and expire every earlier open one."""
-        document = deployment.model_dump(mode="json", by_alias=True, exclude=set(_VOLATILE))
-        columns = {
-            name: getattr(deployment, name)
-            for name in ("deployment_id", "run", "node", "created", "expires", "token_sha256")
-        }
+        document = deployment.model_dump(mode="json", by_alias=True, exclude=set(VOLATILE))
+        columns = {name: getattr(deployment, name) for name in _COLUMNS}
         with self._database.write("create_deployment") as connection:
             connection.execute(
                 update(DeploymentRow)
-                .where(DeploymentRow.node == deployment.node, DeploymentRow.state.in_(_OPEN))
+                .where(DeploymentRow.node == deployment.node, DeploymentRow.state.in_(OPEN_STATES))
                 .values(state=DeploymentState.EXPIRED.value)
             )
             connection.execute(
                 insert(DeploymentRow).values(
                     **columns,
                     state=deployment.state.value,
-                    media_secret_sha256=deployment.media_secret_sha256,
-                    image_secret_sha256=deployment.image_secret_sha256,
-                    creation_epoch=_lease_epoch(connection, deployment.node),
+                    creation_epoch=read_lease_epoch(connection, deployment.node),
                     document=document,
                 )
             )
@@ -65,7 +68,7 @@ class Deployments:
     def get(self, deployment_id: str, now: datetime) -> Deployment:
         """Return the deployment as it is now. Raises JournalError when there is none of that id."""
         with self._database.read() as connection:
-            return _get(connection, deployment_id, now)
+            return read_deployment(connection, deployment_id, now)
 
     def get_by_token_hash(self, token_sha256: str, now: datetime) -> Deployment | None:
         """Return the deployment whose token has this SHA-256."""
@@ -83,25 +86,39 @@ class Deployments:
         """Return the newest deployment of a node, whatever its state."""
         return self._find(DeploymentRow.node == node, now)
 
+    def is_of_current_lease(self, deployment_id: str) -> bool:
+        """Return whether it was made under the node's present lease; one of an earlier lease gets no *go*."""
+        statement = select(DeploymentRow.deployment_id).where(
+            DeploymentRow.deployment_id == deployment_id, is_of_current_lease()
+        )
+        with self._database.read() as connection:
+            return connection.execute(statement).one_or_none() is not None
+
+    def heard(self, deployment_id: str) -> datetime | None:
+        """Return when the ramdisk was last heard of (hello, go or progress); ``None`` before its hello."""
+        statement = select(DeploymentRow.heard).where(DeploymentRow.deployment_id == deployment_id)
+        with self._database.read() as connection:
+            return connection.execute(statement).scalar_one_or_none()
+
     def bind_client(self, deployment_id: str, client_key_sha256: str, now: datetime) -> bool:
         """Bind the first client key that asks; return whether this key is the bound one."""
         with self._database.write("bind_client") as connection:
             connection.execute(
                 update(DeploymentRow)
-                .where(*_open(deployment_id, now), DeploymentRow.client_key_sha256.is_(None))
+                .where(*is_open(deployment_id, now), DeploymentRow.client_key_sha256.is_(None))
                 .values(client_key_sha256=client_key_sha256)
             )
-            return _get(connection, deployment_id, now).client_key_sha256 == client_key_sha256
+            return read_deployment(connection, deployment_id, now).client_key_sha256 == client_key_sha256
 
     def record_hello(self, deployment_id: str, hello: Hello, now: datetime) -> Deployment:
         """Move ``prepared`` to ``hello``, without keeping the nonce; any other state stays as it is."""
         with self._database.write("record_hello") as connection:
             connection.execute(
                 update(DeploymentRow)
-                .where(*_open(deployment_id, now), DeploymentRow.state == DeploymentState.PREPARED.value)
-                .values(state=DeploymentState.HELLO.value, hello=_without_nonce(hello).to_json())
+                .where(*is_open(deployment_id, now), DeploymentRow.state == DeploymentState.PREPARED.value)
+                .values(state=DeploymentState.HELLO.value, heard=now, hello=without_nonce(hello).to_json())
             )
-            return _get(connection, deployment_id, now)
+            return read_deployment(connection, deployment_id, now)
 
     def ask_go(self, deployment_id: str, disk: Disk, request_id: str, now: datetime, guard: GoGuard) -> int:
         """Move ``hello`` to ``go`` once. The guard, its use of a grant and the move are one transaction.
@@ -109,26 +126,30 @@ class Deployments:
         Raises GrantError, or LockHeldError when a newer run holds the node.
         """
         with self._database.write("ask_go") as connection:
-            deployment = _get(connection, deployment_id, now)
+            deployment = read_deployment(connection, deployment_id, now)
             repeated = deployment.state is DeploymentState.GO and deployment.go_request_id == request_id
             if repeated and deployment.lease_epoch is not None:
                 return deployment.lease_epoch
             if deployment.state is not DeploymentState.HELLO:
-                raise _go_refused(deployment)
+                raise go_refused(deployment)
             epoch = guard(deployment, disk)
             moved = connection.execute(
                 update(DeploymentRow)
                 .where(
-                    *_open(deployment_id, now),
+                    *is_open(deployment_id, now),
                     DeploymentRow.state == DeploymentState.HELLO.value,
-                    _is_of_current_lease(),
+                    is_of_current_lease(),
                 )
                 .values(
-                    state=DeploymentState.GO.value, go_request_id=request_id, go_disk=disk.to_json(), lease_epoch=epoch
+                    state=DeploymentState.GO.value,
+                    heard=now,
+                    go_request_id=request_id,
+                    go_disk=disk.to_json(),
+                    lease_epoch=epoch,
                 )
             ).rowcount
             if not moved:
-                raise _superseded(connection, deployment)
+                raise superseded(connection, deployment)
             return epoch
 
     def record_progress(self, deployment_id: str, progress: Progress, now: datetime) -> bool:
@@ -137,16 +158,16 @@ class Deployments:
         with self._database.write("record_progress") as connection:
             moved = connection.execute(
                 update(DeploymentRow)
-                .where(*_open(deployment_id, now), DeploymentRow.state.in_(states))
-                .values(progress=progress.to_json())
+                .where(*is_open(deployment_id, now), DeploymentRow.state.in_(states))
+                .values(progress=progress.to_json(), heard=now)
             ).rowcount
-            _get(connection, deployment_id, now)
+            read_deployment(connection, deployment_id, now)
         return moved == 1
 
     def finish(self, deployment_id: str, outcome: Done | Failure, now: datetime) -> Deployment:
         """Move to ``done`` (from ``go`` only) or ``failed``; keeps the host key and spends the grant of a write."""
         with self._database.write("finish_deployment") as connection:
-            deployment = _get(connection, deployment_id, now)
+            deployment = read_deployment(connection, deployment_id, now)
             if deployment.state.is_final:
                 return deployment
             if isinstance(outcome, Failure):
@@ -165,17 +186,17 @@ class Deployments:
             connection.execute(
                 update(DeploymentRow).where(DeploymentRow.deployment_id == deployment_id).values(**values)
             )
-            return _get(connection, deployment_id, now)
+            return read_deployment(connection, deployment_id, now)
 
     def expire(self, deployment_id: str, now: datetime) -> Deployment:
         """End a deployment that is not final."""
         with self._database.write("expire_deployment") as connection:
             connection.execute(
                 update(DeploymentRow)
-                .where(DeploymentRow.deployment_id == deployment_id, DeploymentRow.state.in_(_OPEN))
+                .where(DeploymentRow.deployment_id == deployment_id, DeploymentRow.state.in_(OPEN_STATES))
                 .values(state=DeploymentState.EXPIRED.value)
             )
-            return _get(connection, deployment_id, now)
+            return read_deployment(connection, deployment_id, now)
 
     def _keep(self, deployment: Deployment, outcome: Done) -> None:
         if outcome.ssh_host_key is not None:
@@ -192,64 +213,4 @@ class Deployments:
         )
         with self._database.read() as connection:
             row = connection.execute(statement).one_or_none()
-        return None if row is None else _deployment(dict(row._mapping), now)
-
-
-def _open(deployment_id: str, now: datetime) -> tuple[ColumnElement[bool], ...]:
-    return (
-        DeploymentRow.deployment_id == deployment_id,
-        DeploymentRow.state.in_(_OPEN),
-        DeploymentRow.expires > now,
-    )
-
-
-def _is_of_current_lease() -> ColumnElement[bool]:
-    current = select(LeaseRow.epoch).where(LeaseRow.node == DeploymentRow.node).scalar_subquery()
-    return or_(DeploymentRow.creation_epoch.is_(None), DeploymentRow.creation_epoch == current)
-
-
-def _lease_epoch(connection: Connection, node: str) -> int | None:
-    return connection.execute(select(LeaseRow.epoch).where(LeaseRow.node == node)).scalar_one_or_none()
-
-
-def _get(connection: Connection, deployment_id: str, now: datetime) -> Deployment:
-    row = connection.execute(
-        select(DeploymentRow.__table__).where(DeploymentRow.deployment_id == deployment_id).with_for_update()
-    ).one_or_none()
-    if row is None:
-        raise JournalError("no such deployment", where=deployment_id, hint="`metalwright journal` lists the runs")
-    return _deployment(dict(row._mapping), now)
-
-
-def _deployment(values: dict[str, Any], now: datetime) -> Deployment:
-    with readable(f"deployment {values['deployment_id']}"):
-        deployment = Deployment.model_validate({**values["document"], **{name: values[name] for name in _VOLATILE}})
-    if deployment.expires <= now and not deployment.state.is_final:
-        return deployment.model_copy(update={"state": DeploymentState.EXPIRED})
-    return deployment
-
-
-def _without_nonce(hello: Hello) -> Hello:
-    """The nonce is a secret of the medium, already checked against its SHA-256; the journal keeps no secret."""
-    return hello.model_copy(update={"nonce": ""})
-
-
-def _go_refused(deployment: Deployment) -> GrantError:
-    return GrantError(
-        "this deployment may not write",
-        where=deployment.node,
-        expected="state hello",
-        found=f"state {deployment.state.value}",
-        hint="one boot medium allows one write; provision the node again for a new one",
-    )
-
-
-def _superseded(connection: Connection, deployment: Deployment) -> LockHeldError:
-    current = _lease_epoch(connection, deployment.node)
-    return LockHeldError(
-        "a newer run holds the node",
-        where=deployment.node,
-        expected="the lease epoch in which the boot medium was made",
-        found=f"lease epoch {current}",
-        hint="this ramdisk belongs to an earlier run; let the newer one finish",
-    )
+        return None if row is None else deployment_of(row._mapping, now)

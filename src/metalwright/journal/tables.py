@@ -219,6 +219,7 @@ class DeploymentRow(Base):
     media_secret_sha256: Mapped[str] = mapped_column(unique=True)
     image_secret_sha256: Mapped[str] = mapped_column(unique=True)
     creation_epoch: Mapped[int | None]
+    heard: Mapped[datetime | None]
     client_key_sha256: Mapped[str | None]
     go_request_id: Mapped[str | None]
     lease_epoch: Mapped[int | None]

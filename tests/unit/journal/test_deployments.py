@@ -345,6 +345,27 @@ def test_the_newest_of_a_node_is_found(held: Journal, clock: HandClock) -> None:
     assert newest.deployment_id == "d2"
 
 
+def test_it_says_whether_it_is_of_the_present_lease(held: Journal) -> None:
+    assert held.deployments.is_of_current_lease("d1")
+    held.leases.take("lab-1", "r2")
+    assert not held.deployments.is_of_current_lease("d1")
+    assert not held.deployments.is_of_current_lease("d9")
+
+
+def test_it_says_when_the_ramdisk_was_last_heard_of(journal: Journal, clock: HandClock) -> None:
+    journal.deployments.create(deployment(clock))
+    assert journal.deployments.heard("d1") is None
+    times = []
+    journal.deployments.record_hello("d1", HELLO, clock.move(seconds=5))
+    times.append(journal.deployments.heard("d1"))
+    journal.deployments.ask_go("d1", DISK, "a" * 64, clock.move(seconds=5), agree)
+    times.append(journal.deployments.heard("d1"))
+    progress = Progress(step=ProgressStep.WRITE, done_bytes=5, total_bytes=10)
+    journal.deployments.record_progress("d1", progress, clock.move(seconds=5))
+    times.append(journal.deployments.heard("d1"))
+    assert times == [clock.now - timedelta(seconds=back) for back in (10, 5, 0)]
+
+
 def test_the_nonce_is_in_no_file(held: Journal, state_dir: Path) -> None:
     held.close()
     assert all(NONCE.encode() not in file.read_bytes() for file in state_dir.iterdir() if file.is_file())
