@@ -74,7 +74,10 @@ def withheld(network: Network, version: int) -> tuple[Range, ...]:
 
 
 def pool_of(network: Network, rack: str, version: int) -> Pool:
-    """The pool of a rack: its slice of the prefix, or what no other rack's slice takes."""
+    """The pool of a rack: its slice of the prefix, or what no rack's slice takes.
+
+    First and last address of a slice are left out as in a prefix, so that a slice can become a network of its own.
+    """
     hosts = usable(network, version)
     if version == 6:
         return Pool(f"{network.name} ({network.prefix_v6})", 6, hosts, withheld(network, 6))
@@ -82,7 +85,8 @@ def pool_of(network: Network, rack: str, version: int) -> Pool:
     own = slices.get(rack)
     if own is not None:
         text = next(part.prefix for part in network.per_rack if part.rack == rack)
-        within = Range(max(own.first, hosts.first), min(own.last, hosts.last))
+        margin = 1 if own.last - own.first > 1 else 0
+        within = Range(max(own.first + margin, hosts.first), min(own.last - margin, hosts.last))
         return Pool(f"{network.name}, slice {text} of rack {rack}", 4, within, withheld(network, 4))
     return Pool(f"{network.name} ({network.prefix})", 4, hosts, (*withheld(network, 4), *slices.values()))
 

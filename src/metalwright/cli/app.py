@@ -16,7 +16,7 @@ from metalwright import __version__
 from metalwright.cli.context import CliContext
 from metalwright.errors import MetalwrightError
 
-COMMAND_MODULES: tuple[str, ...] = ("check", "schema", "blueprint")
+COMMAND_MODULES: tuple[str, ...] = ("check", "schema", "init", "blueprint", "addresses")
 """Modules under ``metalwright.cli`` that add commands by ``register(app)``, in the order of the help text."""
 
 EXIT_OK = 0

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import date
 from typing import Annotated, Any
 
 import typer
 
+from metalwright.checking import examine
 from metalwright.cli.context import CliContext, print_json
 from metalwright.errors import LoadingError
-from metalwright.loading.repository import SiteReading, read_site
+from metalwright.loading.repository import SiteReading
 
 EXIT_FINDINGS = 2
 
@@ -30,7 +32,7 @@ def check(
     Exit 0: valid. Exit 2: something is wrong; everything is listed, each with file:line:column.
     """
     cli: CliContext = context.obj
-    reading = read_site(cli.site)
+    reading = examine(cli.site, date.today())
     if as_json:
         print_json(_as_json(reading))
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,9 @@ from typing import Any
 import typer
 from pydantic import BaseModel
 from rich.console import Console
+
+_PIPE_WIDTH = 400
+"""Columns of a table that another program reads: rows are never folded."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,7 @@ class CliContext:
     @property
     def out(self) -> Console:
         """Tables and data, on stdout."""
-        return Console(soft_wrap=True, highlight=False)
+        return Console(soft_wrap=True, highlight=False, width=None if sys.stdout.isatty() else _PIPE_WIDTH)
 
     @property
     def err(self) -> Console:

@@ -1,0 +1,84 @@
+"""Everything that can be known of a site offline: its files, its addresses, and its BIOS attributes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+from metalwright.acceptance.catalogue import KNOWN_TESTS
+from metalwright.allocations import reallocate
+from metalwright.bios import AttributeRegistry, find_problems, parse_registry
+from metalwright.errors import AddressError, LoadingError
+from metalwright.loading import SitePaths, SiteReading, load_model, read_site, read_text
+from metalwright.model.blueprint import Blueprint
+from metalwright.model.repository import SiteRepository
+
+
+def examine(root: Path, today: date) -> SiteReading:
+    """Read a site and judge it whole.
+
+    Raises:
+        LoadingError: ``root`` is no site repository.
+    """
+    reading = read_site(root, {name: test.unit for name, test in KNOWN_TESTS.items()})
+    if reading.repository is None:
+        return reading
+    errors = [*_bios_errors(SitePaths(root), reading.repository)]
+    warnings = list(reading.warnings)
+    try:
+        warnings += _behind(SitePaths(root), reading.repository, today)
+    except AddressError as error:
+        errors.append(LoadingError(error.what, where=error.where, found=error.found, hint=error.hint))
+    repository = None if errors else reading.repository
+    return replace(reading, repository=repository, errors=tuple(errors), warnings=tuple(warnings))
+
+
+def _behind(paths: SitePaths, repository: SiteRepository, today: date) -> Iterator[LoadingError]:
+    result = reallocate(repository, today)
+    if result.has_changed:
+        yield LoadingError(
+            "addresses.lock is not up to date",
+            where=str(paths.addresses),
+            found=f"{len(result.lines)} lines to change, such as: {result.lines[0]}",
+            hint="metalwright addresses allocate",
+        )
+
+
+def _bios_errors(paths: SitePaths, repository: SiteRepository) -> Iterator[LoadingError]:
+    """Blueprints whose registry is at hand; others are judged by the BMC's own registry before anything is written."""
+    for ref, blueprint in sorted(repository.blueprints.items()):
+        registry_path = paths.registry(blueprint.bios.registry) if blueprint.bios is not None else None
+        if registry_path is not None and registry_path.exists():
+            yield from _bios_of(paths, ref, blueprint, registry_path)
+
+
+def _bios_of(paths: SitePaths, ref: str, blueprint: Blueprint, path: Path) -> Iterator[LoadingError]:
+    try:
+        registry = _registry(path, paths.root)
+    except LoadingError as error:
+        yield error
+        return
+    source = load_model(paths.blueprint(ref), Blueprint, root=paths.root)
+    attributes = blueprint.bios.attributes if blueprint.bios is not None else {}
+    for name, value in attributes.items():
+        for problem in find_problems(registry, {name: value}):
+            yield LoadingError(
+                f"this BIOS would refuse {problem}",
+                where=source.where("bios", "attributes", name, key=True),
+                expected=f"what {path} allows",
+            )
+
+
+def _registry(path: Path, root: Path) -> AttributeRegistry:
+    text = read_text(path, root=root, max_bytes=64 * 1024 * 1024)
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise LoadingError("unreadable attribute registry", where=str(path), found=str(error)) from error
+    registry = parse_registry(body) if isinstance(body, dict) else None
+    if registry is None or not registry.attributes:
+        raise LoadingError("not an attribute registry", where=str(path), expected="RegistryEntries.Attributes")
+    return registry

@@ -1,0 +1,95 @@
+"""``metalwright addresses``: allocate, explain and export the addresses of nodes."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Annotated, Literal
+
+import typer
+from rich.table import Table
+
+from metalwright.addressing import Explanation, explain, hosts_file
+from metalwright.allocations import Reallocation, allocate_addresses, reallocate
+from metalwright.cli.context import CliContext, print_json
+from metalwright.loading import load_site
+
+EXIT_DIFFERENCE = 2
+
+group = typer.Typer(name="addresses", help="Addresses of nodes: allocate, explain, export.", no_args_is_help=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.add_typer(group)
+
+
+@group.command("allocate")
+def allocate_command(
+    context: typer.Context,
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 2 if out of date.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    """Give every node its addresses in inventory/addresses.lock. No address that was given ever moves."""
+    cli: CliContext = context.obj
+    if check:
+        result = reallocate(load_site(cli.site), date.today())
+    else:
+        result = allocate_addresses(cli.site, date.today(), lambda: cli.err.print("waiting for another allocation"))
+    _print_result(cli, result, as_json=as_json, is_check=check)
+    return EXIT_DIFFERENCE if check and result.has_changed else 0
+
+
+def _print_result(cli: CliContext, result: Reallocation, *, as_json: bool, is_check: bool) -> None:
+    if as_json:
+        print_json({"schema": 1, "changed": result.has_changed, "changes": result.lines, "notes": result.notes})
+        return
+    for note in result.notes:
+        cli.err.print(f"note: {note}", markup=False)
+    for line in result.lines:
+        typer.echo(line)
+    if not result.has_changed:
+        typer.echo("addresses.lock is up to date", err=True)
+    elif is_check:
+        typer.echo("addresses.lock is not up to date\n\nhint: metalwright addresses allocate", err=True)
+
+
+@group.command("explain")
+def explain_command(
+    context: typer.Context,
+    node: Annotated[str, typer.Argument(help="Name of the node.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show which addresses a node has, on which networks, and what decided them."""
+    cli: CliContext = context.obj
+    found = explain(load_site(cli.site), node)
+    if as_json:
+        print_json({"schema": 1, "node": node, "addresses": [item.to_json() for item in found]})
+        return
+    table = Table("purpose", "network", "address", "VLAN", "gateway", "why", box=None, pad_edge=False)
+    for item in found:
+        table.add_row(*_row(item))
+    cli.out.print(table)
+
+
+def _row(item: Explanation) -> tuple[str, ...]:
+    vlan = "-" if item.vlan is None else str(item.vlan)
+    return item.purpose, item.network, item.interface or "-", vlan, item.gateway or "-", item.why
+
+
+@group.command("export")
+def export_command(
+    context: typer.Context,
+    form: Annotated[Literal["hosts", "json"], typer.Option("--format", help="hosts (/etc/hosts) or json.")] = "hosts",
+) -> None:
+    """Print all addresses in a form that other programs read."""
+    cli: CliContext = context.obj
+    repository = load_site(cli.site)
+    if form == "hosts":
+        typer.echo(hosts_file(repository), nl=False)
+        return
+    nodes = {
+        node.name: [item.to_json() for item in explain(repository, node.name)]
+        for node in repository.nodes()
+        if node.state != "retired"
+    }
+    print_json({"schema": 1, "nodes": nodes})

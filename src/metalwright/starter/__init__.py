@@ -1,0 +1,1 @@
+"""Files that ``metalwright init`` starts a site repository with, beside the blueprints, deploys and templates."""
