@@ -6,7 +6,8 @@ a list of links. A plain ``/redfish/…`` URI is itself.
 
 Nouns: ``root``; ``system``, the host that this BMC manages (the declared one, where several are listed); ``manager``,
 its BMC; ``chassis``; ``system-settings`` and ``bios-settings``, where changes for the next boot are written; ``media``,
-the virtual media of the system or else of the manager; ``bios-registry``, the attribute registry of this BIOS.
+the virtual media of the system or else of the manager; ``bios-registry``, the attribute registry of this BIOS;
+``own-account``, the account that this client logs in with.
 """
 
 from __future__ import annotations
@@ -319,6 +320,26 @@ def _english(registry_file: JsonObject) -> str | None:
     return next((uri for uri in plain if isinstance(uri, str) and uri), None)
 
 
+def _own_account(state: BmcState, topology: Topology) -> Exchange[Found]:
+    """The account of this client; while its password must be changed, the BMC itself says where it is."""
+    if state.password_change_uri is not None:
+        return Found(state.password_change_uri, {})
+    root = yield from _root(state, topology)
+    service = yield from _follow(state, root, "AccountService")
+    accounts = yield from _follow(state, service, "Accounts")
+    members = yield from _members(state, accounts, [])
+    user = state.credentials.username if state.credentials else ""
+    for member in members:
+        if member.value.get("UserName") == user:
+            return member
+    raise BmcAnswerError(
+        "the account that we log in with is not listed",
+        where=state.where("GET", accounts.uri),
+        expected=f"an account {user!r}",
+        found=f"{len(members)} accounts",
+    )
+
+
 NOUNS: Mapping[str, Callable[[BmcState, Topology], Exchange[Found]]] = {
     "root": _root,
     "system": _system,
@@ -328,4 +349,5 @@ NOUNS: Mapping[str, Callable[[BmcState, Topology], Exchange[Found]]] = {
     "bios-settings": _bios_settings,
     "media": _media,
     "bios-registry": _bios_registry,
+    "own-account": _own_account,
 }

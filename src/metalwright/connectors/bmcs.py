@@ -1,0 +1,76 @@
+"""pyinfra's inventory of BMCs: one host per node, groups by rack and blueprint; and what a connection needs to know.
+
+Host data is plain JSON and holds no secret: node name, rack, identity, addresses, blueprint.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from metalwright.errors import UsageError
+from metalwright.loading.repository import load_site
+from metalwright.model.rack import Node
+from metalwright.model.repository import SiteRepository
+
+SITE_VARIABLE = "METALWRIGHT_SITE"
+
+
+def site_dir() -> Path:
+    """Return the site repository of this process: ``METALWRIGHT_SITE``, else the working directory."""
+    return Path(os.environ.get(SITE_VARIABLE) or ".").resolve()
+
+
+@lru_cache(maxsize=4)
+def repository_at(directory: Path) -> SiteRepository:
+    """Return the site in ``directory``, read once in a process. Raises LoadingError."""
+    return load_site(directory)
+
+
+def bmc_groups(directory: Path | None = None) -> dict[str, list[str]]:
+    """Return group name → hosts for an inventory file: ``bmcs`` has all, then one group a rack and one a blueprint.
+
+    Raises LoadingError for a site that cannot be read.
+    """
+    repository = repository_at(directory or site_dir())
+    groups: dict[str, list[str]] = {"bmcs": []}
+    for rack in repository.racks:
+        for node in rack.nodes:
+            for group in ("bmcs", rack.name, node.blueprint):
+                groups.setdefault(group, []).append(f"@redfish/{node.name}")
+    return groups
+
+
+def bmc_data(repository: SiteRepository, node: Node) -> dict[str, Any]:
+    """Return the host data of a node's BMC."""
+    site, blueprint = repository.site, repository.blueprint_of(node.name)
+    oob = repository.network_of_purpose("oob-management")
+    addresses = repository.addresses.of_node(node.name)
+    return {
+        "node": node.name,
+        "rack": repository.rack_of(node.name).name,
+        "identity": {key: getattr(node, key) for key in node.identity},
+        "blueprint": node.blueprint,
+        "blueprint_data": blueprint.to_json(),
+        "addresses": addresses,
+        "bmc_address": addresses.get(oob.name) if oob else None,
+        "bmc_prefix": oob.prefix if oob else None,
+        "bmc_gateway": oob.gateway if oob else None,
+        "bmc_port": node.bmc_port or site.redfish.port,
+        "ntp_servers": list(site.ntp),
+        "dns_servers": list(site.dns),
+    }
+
+
+def node_named(name: str, directory: Path | None = None) -> tuple[SiteRepository, Node] | None:
+    """Return a node of the site and its repository, or None when there is no site here or no such node in it."""
+    where = directory or site_dir()
+    if not (where / "inventory" / "site.yaml").exists():
+        return None
+    repository = repository_at(where)
+    try:
+        return repository, repository.node(name)
+    except UsageError:
+        return None

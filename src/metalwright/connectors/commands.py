@@ -1,0 +1,118 @@
+"""The language of ``@redfish``: Redfish requests written as shell commands, and a few verbs around them.
+
+::
+
+    GET EXPRESSION...                read; several give a list; a trailing ``?`` makes one optional (null)
+    PATCH TARGET JSON                change properties
+    POST TARGET JSON                 call an action or make a member
+    DELETE TARGET                    remove a member
+    EXPECT TARGET JSON [--within S]  read back: fails until the resource shows these values, after S seconds for good
+    LOGIN staged-password            prove that the staged password opens the BMC: one login, one logout
+    SECRET state|stage|promote       what is known of the login; make a new password durable; put it in force
+    REFUSE TEXT                      fail this host with a reason (an operation must not raise)
+
+TARGET and EXPRESSION are URIs or link expressions such as ``@system/Bios`` (:mod:`metalwright.redfish.links`). In a
+JSON body the text ``{secret:NAME}`` stands for a secret that only the connector knows.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import dataclass, field
+from typing import Any
+
+from metalwright.errors import UsageError
+
+WRITES = frozenset({"PATCH", "POST", "DELETE", "SECRET"})
+WITH_BODY = frozenset({"PATCH", "POST", "EXPECT"})
+ARGUMENTS = {"DELETE": 1, "PATCH": 2, "POST": 2, "EXPECT": 2, "LOGIN": 1, "SECRET": 1, "REFUSE": 1}
+OPTIONS = {"EXPECT": ("within",)}
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One parsed command. ``body`` still has its ``{secret:…}`` references."""
+
+    verb: str
+    arguments: tuple[str, ...]
+    body: dict[str, Any] | None = None
+    options: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def target(self) -> str:
+        """The first argument."""
+        return self.arguments[0]
+
+    @property
+    def is_write(self) -> bool:
+        """Whether it can change the BMC, or the secret that belongs to it."""
+        return self.verb in WRITES and self.arguments != ("state",)
+
+
+def parse(text: str) -> Command:
+    """Return the parsed command. Raises UsageError; the error never quotes a body, which may hold a secret."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise UsageError("the command cannot be split into words", where="@redfish", found=str(error)) from None
+    verb = words[0].upper() if words else ""
+    if verb != "GET" and verb not in ARGUMENTS:
+        raise UsageError(
+            "this is not a command of @redfish",
+            where="@redfish",
+            expected=", ".join(["GET", *ARGUMENTS]),
+            found=verb or "nothing",
+            hint="@redfish speaks to BMCs; operations for operating systems need inventory/nodes.py",
+        )
+    words, options = _split_options(verb, words[1:])
+    wanted = ARGUMENTS.get(verb)
+    if (wanted is not None and len(words) != wanted) or not words:
+        raise UsageError(
+            f"{verb} takes {'one or more expressions' if wanted is None else f'{wanted} argument(s)'}",
+            where="@redfish",
+            found=f"{len(words)} argument(s)",
+            hint="quote JSON for the shell",
+        )
+    body = _body(verb, words[1]) if verb in WITH_BODY else None
+    return Command(verb, tuple(words[:1] if body is not None else words), body, options)
+
+
+def _split_options(verb: str, words: list[str]) -> tuple[list[str], dict[str, str]]:
+    """Take ``--name value`` out; only the options of this verb are known."""
+    plain: list[str] = []
+    options: dict[str, str] = {}
+    rest = iter(words)
+    for word in rest:
+        name = word.removeprefix("--")
+        if word.startswith("--") and name in OPTIONS.get(verb, ()):
+            options[name] = next(rest, "")
+        else:
+            plain.append(word)
+    return plain, options
+
+
+def _body(verb: str, text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise UsageError(f"the body of {verb} is not JSON", where="@redfish", found=str(error)) from None
+    if not isinstance(value, dict):
+        raise UsageError(f"the body of {verb} is not a JSON object", where="@redfish", found=type(value).__name__)
+    return value
+
+
+def is_destructive(command: Command) -> bool:
+    """Whether the command can lead to the loss of what is on a machine's disks.
+
+    Inserting a medium is: whatever boots from it owns the machine.
+    """
+    target = command.target.rstrip("/")
+    if command.verb == "POST":
+        return target.endswith(("VirtualMedia.InsertMedia", "SecureErase", "SecureErase.", "ResetToDefaults"))
+    if command.verb == "DELETE":
+        return "/Volumes/" in target
+    body = command.body or {}
+    boot = body.get("Boot")
+    is_http_boot = isinstance(boot, dict) and bool(boot.get("HttpBootUri"))
+    return command.verb == "PATCH" and (("/VirtualMedia/" in target and bool(body.get("Image"))) or is_http_boot)

@@ -1,0 +1,153 @@
+"""What must be true before a connection writes: the lock is ours, the machine is the declared one, a grant exists.
+
+The guard lives in the connector, so that plain pyinfra obeys it as well. Identity and lock are checked once in a
+connection, before its first write; a grant before every destructive command.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from metalwright.connectors.commands import Command, is_destructive
+from metalwright.errors import GrantError, IdentityError
+from metalwright.model.base import is_filler, normal_mac, uuid_forms
+from metalwright.model.rack import Node
+from metalwright.redfish.blocking_client import BlockingClient
+from metalwright.redfish.links import Topology, find
+
+
+class Guard(Protocol):
+    """Asked before every write; raises a MetalwrightError to refuse it, and then nothing is sent."""
+
+    def before_write(self, client: BlockingClient, topology: Topology, command: Command) -> None:
+        """Allow ``command`` or raise."""
+
+    def release(self) -> None:
+        """The connection ends."""
+
+
+class AdHocGuard:
+    """For a BMC that is in no inventory: nothing is declared, so nothing destructive is allowed."""
+
+    def before_write(self, client: BlockingClient, topology: Topology, command: Command) -> None:
+        """Refuse what could destroy; a person who names an address by hand may do the rest."""
+        del topology
+        if is_destructive(command):
+            raise GrantError(
+                "refused: this BMC is in no inventory, so nobody declared which machine it should be",
+                where=client.state.where(command.verb, command.target),
+                expected="a node of the inventory with a grant",
+                found="an address given by hand",
+                hint="add the machine to a rack file, then run metalwright plan NODE --grant",
+            )
+
+    def release(self) -> None:
+        """Nothing is held."""
+
+
+class Lock(Protocol):
+    """The per-node lock."""
+
+    def release(self) -> None:
+        """Let it go."""
+
+
+@dataclass(slots=True)
+class NodeGuard:
+    """For a node of the inventory.
+
+    ``acquire_lock`` raises LockHeldError; ``find_grant`` returns what allows a destructive act now, or None.
+    """
+
+    node: Node
+    acquire_lock: Callable[[], Lock]
+    find_grant: Callable[[], object | None]
+    lock: Lock | None = None
+    is_identified: bool = False
+
+    def before_write(self, client: BlockingClient, topology: Topology, command: Command) -> None:
+        """Take the lock and check the identity at the first write; ask for the grant at every destructive one."""
+        if self.lock is None:
+            self.lock = self.acquire_lock()
+        if not self.is_identified:
+            check_identity(self.node, client, topology)
+            self.is_identified = True
+        if is_destructive(command) and self.find_grant() is None:
+            raise missing_grant(self.node.name)
+
+    def release(self) -> None:
+        """Let the lock go."""
+        if self.lock is not None:
+            self.lock.release()
+            self.lock = None
+
+
+def missing_grant(node: str) -> GrantError:
+    """Return the refusal of a destructive act without a grant, with the command that makes one."""
+    return GrantError(
+        "refused: no grant allows to overwrite this node",
+        where=node,
+        expected="a valid grant",
+        found="none",
+        hint=f"metalwright plan {node} --grant",
+    )
+
+
+def check_identity(node: Node, client: BlockingClient, topology: Topology) -> None:
+    """Compare every declared identity key with what the BMC says now.
+
+    Raises IdentityError naming each key that differs or that the BMC does not tell.
+    """
+    state = client.state
+    system = client.run(find(state, topology, "@system")).value
+    seen = {"serial": _text(system.get("SerialNumber")), "uuid": _text(system.get("UUID"))}
+    macs: list[str] = []
+    if "bmc_mac" in node.identity:
+        interfaces = client.run(find(state, topology, "@manager/EthernetInterfaces/*")).value
+        macs = _macs(interfaces["Members"])
+    wrong = [
+        (key, getattr(node, key), ", ".join(macs) if key == "bmc_mac" else seen[key])
+        for key in node.identity
+        if not _agrees(key, getattr(node, key), seen.get(key), macs)
+    ]
+    if wrong:
+        raise IdentityError(
+            "this BMC does not belong to the declared machine; nothing was written",
+            where=f"{node.name} at {state.base_url}",
+            expected="; ".join(f"{key} {want}" for key, want, _ in wrong),
+            found="; ".join(f"{key} {have or 'not told'}" for key, _, have in wrong),
+            hint="correct the rack file, or the address that leads to another machine",
+        )
+
+
+def _agrees(key: str, declared: str, seen: str | None, macs: list[str]) -> bool:
+    if key == "bmc_mac":
+        return declared in macs
+    if is_filler(seen) or seen is None:
+        return False
+    if key == "uuid":
+        try:
+            return declared in uuid_forms(seen)
+        except ValueError:
+            return False
+    return seen == declared
+
+
+def _text(value: Any) -> str | None:
+    return str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else None
+
+
+def _macs(interfaces: list[Mapping[str, Any]]) -> list[str]:
+    """Return the BMC's MAC addresses in the normal form; fillers such as "Not Available" are left out."""
+    found: list[str] = []
+    for interface in interfaces:
+        for key in ("MACAddress", "PermanentMACAddress"):
+            try:
+                mac = normal_mac(str(interface.get(key) or ""))
+            except ValueError:
+                continue
+            if mac not in found:
+                found.append(mac)
+    return found

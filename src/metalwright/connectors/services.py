@@ -1,0 +1,165 @@
+"""What a connection is given: where the BMC is, its pin, its credentials, and the guard of its writes."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+
+from metalwright.connectors.bmcs import node_named, repository_at, site_dir
+from metalwright.connectors.guard import AdHocGuard, Guard, Lock, NodeGuard
+from metalwright.connectors.secrets import BmcSecrets, EnvironmentSecrets, StoredSecrets
+from metalwright.errors import UsageError
+from metalwright.journal.bmcs import LoginLatch as JournalLatch
+from metalwright.journal.journal import Journal
+from metalwright.journal.locks import NodeLock
+from metalwright.journal.opening import open_journal
+from metalwright.model.deployment import Deployment
+from metalwright.model.grant import Grant
+from metalwright.model.rack import Node
+from metalwright.model.repository import SiteRepository
+from metalwright.redfish import Limits, LoginLatch, MemoryLatch, MemoryPins, PinStore
+from metalwright.redfish.links import Declared
+from metalwright.secrets.bmc_credentials import BmcCredentials
+from metalwright.secrets.opening import open_bmc_credentials
+
+FINGERPRINT_VARIABLE = "METALWRIGHT_BMC_FINGERPRINT"
+HTTP_VARIABLE = "METALWRIGHT_ALLOW_HTTP"
+RUN_VARIABLE = "METALWRIGHT_RUN"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Everything that a connection to one BMC needs. ``addresses`` are tried in order until one answers."""
+
+    key: str
+    addresses: tuple[str, ...]
+    secrets: BmcSecrets
+    guard: Guard
+    pins: PinStore = field(default_factory=MemoryPins)
+    latch: LoginLatch = field(default_factory=MemoryLatch)
+    limits: Limits = field(default_factory=Limits)
+    declared: Declared = field(default_factory=Declared)
+    allow_http: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SiteServices:
+    """The site of this process, opened once: what people wrote, the journal, the BMC logins."""
+
+    directory: Path
+    repository: SiteRepository
+    journal: Journal
+    credentials: BmcCredentials
+
+    @property
+    def state_dir(self) -> Path:
+        """``.metalwright`` of the site."""
+        return self.directory / ".metalwright"
+
+    @property
+    def run(self) -> str | None:
+        """The run that this process works for, when metalwright started it."""
+        return os.environ.get(RUN_VARIABLE) or None
+
+    def lock(self, node: str) -> Lock:
+        """Take the node's lock, or the one inherited from the parent. Raises LockHeldError."""
+        return NodeLock(self.state_dir, node).acquire(self.run)
+
+    def deployment(self, node: str) -> Deployment | None:
+        """Return the newest deployment of a node that is not final, or None."""
+        found = self.journal.deployments.newest_of_node(node, datetime.now(UTC))
+        return None if found is None or found.state.is_final else found
+
+    def grant(self, node: str) -> Grant | None:
+        """Return the grant that covers the node's prepared deployment now (any image, when none is prepared)."""
+        deployment = self.deployment(node)
+        sha256 = deployment.task.image.file_sha256 if deployment else None
+        run = deployment.run if deployment else self.run
+        return self.journal.grants.find_valid(node, sha256, datetime.now(UTC), run=run)
+
+
+@lru_cache(maxsize=4)
+def services_at(directory: Path) -> SiteServices:
+    """Open journal and secrets of the site in ``directory``. Raises LoadingError, JournalError or SecretError."""
+    repository = repository_at(directory)
+    state_dir = directory / ".metalwright"
+    return SiteServices(
+        directory,
+        repository,
+        open_journal(repository.site, state_dir),
+        open_bmc_credentials(repository.site, state_dir),
+    )
+
+
+def ad_hoc_endpoint(address: str) -> Endpoint:
+    """Return the endpoint of a BMC that is given by its address.
+
+    Its certificate is pinned for this process only, or to ``METALWRIGHT_BMC_FINGERPRINT``.
+    """
+    fingerprint = os.environ.get(FINGERPRINT_VARIABLE)
+    try:
+        pins = MemoryPins({address: fingerprint} if fingerprint else None)
+    except ValueError as error:
+        raise UsageError(str(error), where=FINGERPRINT_VARIABLE) from None
+    return Endpoint(
+        key=address,
+        addresses=(address,),
+        secrets=EnvironmentSecrets(),
+        guard=AdHocGuard(),
+        pins=pins,
+        allow_http=os.environ.get(HTTP_VARIABLE) == "1",
+    )
+
+
+def node_endpoint(name: str) -> Endpoint:
+    """Return the endpoint of a node's BMC. Raises UsageError for an unknown node, and what opening the site raises."""
+    named = node_named(name)
+    if named is None:
+        raise UsageError("no such node in the inventory", where=name, hint="METALWRIGHT_SITE names the site repository")
+    services = services_at(site_dir())
+    node = named[1]
+    redfish = services.repository.site.redfish
+    return Endpoint(
+        key=node.name,
+        addresses=tuple(_addresses(services, node)),
+        secrets=StoredSecrets(services.credentials, node.name),
+        guard=NodeGuard(node, lambda: services.lock(node.name), lambda: services.grant(node.name)),
+        pins=services.journal.pins,
+        latch=JournalLatch(services.journal.refused_logins, services.credentials.latch_key),
+        limits=Limits(redfish.connect_timeout_s, redfish.read_timeout_s, in_flight=redfish.requests_in_flight),
+        declared=Declared(
+            node.serial if "serial" in node.identity else None, node.uuid if "uuid" in node.identity else None
+        ),
+        allow_http=os.environ.get(HTTP_VARIABLE) == "1",
+    )
+
+
+def _addresses(services: SiteServices, node: Node) -> Sequence[str]:
+    """Where the BMC may be: where it was seen last, where it was allocated, where the rack file says."""
+    repository = services.repository
+    default_port = node.bmc_port or repository.site.redfish.port
+    found: list[str] = []
+    seen = services.journal.bmc_addresses.get(node.name)
+    if seen is not None:
+        found.append(_authority(seen.address, seen.port))
+    network = repository.network_of_purpose("oob-management")
+    allocated = repository.addresses.of_node(node.name).get(network.name) if network else None
+    found += [_authority(address, default_port) for address in (allocated, node.bmc_address) if address]
+    if not found:
+        raise UsageError(
+            "nobody knows where the BMC of this node is",
+            where=node.name,
+            expected="an address seen by discovery, an allocation, or bmc_address in the rack file",
+            hint=f"metalwright discover finds it; metalwright addresses allocate gives {node.name} one",
+        )
+    return list(dict.fromkeys(found))
+
+
+def _authority(address: str, port: int) -> str:
+    host = f"[{address}]" if ipaddress.ip_address(address).version == 6 else address
+    return f"{host}:{port}"
