@@ -34,6 +34,11 @@ def find_accelerator(qemu: str, firmware: Firmware) -> Accelerator:
         return _known[qemu]
 
 
+def known_accelerator() -> Accelerator | None:
+    """What the probe of this process found, None before the first one."""
+    return next(iter(_known.values()), None)
+
+
 def distrust_kvm(qemu: str) -> None:
     """Use software emulation from now on: KVM failed later than the probe could see."""
     with _lock:
