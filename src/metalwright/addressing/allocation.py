@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import date
 
@@ -38,9 +38,11 @@ def allocate(
     today: date,
     *,
     quarantine_days: int = QUARANTINE_DAYS,
+    answering: Set[str] = frozenset(),
 ) -> Allocated:
     """Give every node the addresses it needs; keep all that were given; turn those of gone nodes into tombstones.
 
+    ``answering`` are addresses that were seen to answer on the network: none of them is given to a node anew.
     Same inputs give the same lock, in any order of files. A second call with the result changes nothing.
 
     Raises:
@@ -49,7 +51,7 @@ def allocate(
     """
     known = tuple(networks)
     needs = needs_of(known, racks, blueprints)
-    book = _Book(known, today, quarantine_days)
+    book = _Book(known, today, quarantine_days, answering)
     book.take_over(lock, {need.key: need for need in needs})
     book.give_pins(needs)
     book.give_free(needs)
@@ -63,6 +65,7 @@ class _Book:
     networks: tuple[Network, ...]
     today: date
     quarantine_days: int
+    answering: Set[str] = frozenset()
     records: dict[str, Allocation] = field(default_factory=dict)
     held: dict[_Key, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -158,6 +161,9 @@ class _Book:
         return address_text(value, pool.version)
 
     def _is_free(self, address: str) -> bool:
+        if address in self.answering:
+            self.notes.append(f"{address} answers although no node has it; it is not given away")
+            return False
         record = self.records.get(address)
         return record is None or (record.freed is not None and self._quarantine_is_over(record.freed))
 
@@ -169,7 +175,10 @@ class _Book:
         inside = [
             item
             for item in self.records.values()
-            if item.freed is not None and item.version == pool.version and _is_in(pool, item.address)
+            if item.freed is not None
+            and item.version == pool.version
+            and item.address not in self.answering
+            and _is_in(pool, item.address)
         ]
         if not inside:
             return None

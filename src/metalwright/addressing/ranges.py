@@ -47,13 +47,15 @@ def address_text(value: int, version: Literal[4, 6]) -> str:
 
 
 def usable(network: Network, version: int) -> Range:
-    """First to last host address of the prefix.
+    """First to last host address of the prefix; all of them where the network is a pool.
 
     IPv4: without network and broadcast address, except in a /31 or /32, which have none. IPv6: without the lowest
     address, the routers' anycast; IPv6 has no broadcast.
     """
     prefix = netaddr.IPNetwork(prefix_of(network, version))
     first, last = int(prefix.first), int(prefix.last)
+    if network.pool:
+        return Range(first, last)
     if version == 6:
         return Range(first + 1 if last > first else first, last)
     return Range(first, last) if prefix.prefixlen >= 31 else Range(first + 1, last - 1)

@@ -15,7 +15,7 @@ from metalwright.loading.tree import Mapping as MappingTree
 from metalwright.loading.tree import Scalar, Tree, locate
 from metalwright.loading.tree import Sequence as SequenceTree
 
-_SECRET_KEY = re.compile(r"pass(word|phrase)|secret|token|private_key|^key$|_command$")
+_SECRET_KEY = re.compile(r"pass(word|phrase)|secret|token|private_key|^key$|_command$|^journal$")
 _PATTERN_WORDS = {
     r"^(env|file|command):": "a secret reference: env:NAME, file:PATH or command:PROGRAM",
     r"^[a-z0-9]([a-z0-9.-]": "lower-case letters, digits, dots and dashes, at most 63, starting and ending with one of "

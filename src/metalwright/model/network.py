@@ -19,7 +19,10 @@ class RackSlice(Frozen):
 
 
 class Network(Frozen):
-    """One VLAN with its prefixes. ``reserved`` are addresses or ``first-last`` ranges inside the prefix."""
+    """One VLAN with its prefixes. ``reserved`` are addresses or ``first-last`` ranges inside the prefix.
+
+    ``pool``: routed addresses rather than a subnet, so that the first and the last address may be given, too.
+    """
 
     name: Slug
     purpose: NetworkPurpose
@@ -30,6 +33,7 @@ class Network(Frozen):
     gateway_v6: Address | None = None
     reserved: tuple[Text, ...] = ()
     per_rack: tuple[RackSlice, ...] = ()
+    pool: bool = False
     mtu: int | None = Field(default=None, ge=1280, le=9216)
 
     @model_validator(mode="after")

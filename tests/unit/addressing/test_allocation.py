@@ -96,6 +96,20 @@ def test_a_slash_29_gives_six_addresses_and_ipv6_gives_the_last_one() -> None:
     assert {lock.of_node_v6(node)["oob"] for node in "abcdef"} == {f"2001:db8::{n}" for n in range(1, 7)}
 
 
+def test_a_pool_gives_its_first_and_last_address_too() -> None:
+    nets = networks("192.0.2.0/29", pool=True)
+    lock = run([rack("r", *"abcdefgh")], nets=nets).lock
+    assert {lock.of_node(node)["oob"] for node in "abcdefgh"} == {f"192.0.2.{n}" for n in range(8)}
+
+
+def test_an_address_that_answers_is_not_given_away_and_is_told() -> None:
+    allocated = allocate(
+        networks(), [rack("r", "a")], BLUEPRINTS, AddressLock(), TODAY, answering=frozenset({"10.0.0.1"})
+    )
+    assert allocated.lock.of_node("a")["oob"] == "10.0.0.2"
+    assert allocated.notes == ("10.0.0.1 answers although no node has it; it is not given away",)
+
+
 def test_nodes_get_addresses_from_the_slice_of_their_rack_and_others_keep_out_of_it() -> None:
     nets = networks(per_rack=[{"rack": "r2", "prefix": "10.0.0.0/28"}])
     lock = run([rack("r1", "a"), rack("r2", "b", "c")], nets=nets).lock

@@ -199,3 +199,8 @@ def test_the_example_site_is_valid_and_has_two_racks() -> None:
     assert reading.repository is not None
     assert [rack.name for rack in reading.repository.racks] == ["gpu-a01", "gpu-a02"]
     assert reading.warnings == ()
+
+
+def test_the_default_vlan_is_a_warning(site: BrokenSite) -> None:
+    site.edit(NETWORKS, "vlan: 20", "vlan: 1")
+    assert any("uses VLAN 1" in warning.what for warning in site.read().warnings)

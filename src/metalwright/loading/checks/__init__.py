@@ -2,7 +2,7 @@
 
 from metalwright.loading.checks.blueprints import check_blueprints
 from metalwright.loading.checks.images import check_images
-from metalwright.loading.checks.networks import check_networks
+from metalwright.loading.checks.networks import check_networks, warn_of_default_vlan
 from metalwright.loading.checks.nodes import check_nodes
 from metalwright.loading.checks.racks import check_racks, warn_of_power
 from metalwright.loading.checks.releases import check_releases, warn_of_unreleased
@@ -10,7 +10,7 @@ from metalwright.loading.checks.releases import check_releases, warn_of_unreleas
 ERROR_CHECKS = (check_racks, check_nodes, check_networks, check_blueprints, check_images, check_releases)
 """What makes a site repository invalid."""
 
-WARNING_CHECKS = (warn_of_power, warn_of_unreleased)
+WARNING_CHECKS = (warn_of_power, warn_of_default_vlan, warn_of_unreleased)
 """What a reviewer should know, and may accept."""
 
 __all__ = ["ERROR_CHECKS", "WARNING_CHECKS"]

@@ -30,6 +30,19 @@ def check_networks(files: SiteFiles) -> Iterator[LoadingError]:
     yield from _purposes(files, networks)
 
 
+def warn_of_default_vlan(files: SiteFiles) -> Iterator[LoadingError]:
+    """VLAN 1 is where unconfigured switch ports end up."""
+    if files.networks is None:
+        return
+    for index, network in enumerate(files.networks.model.networks):
+        if network.vlan == 1:
+            yield LoadingError(
+                f"network {network.name} uses VLAN 1, the default of every switch port",
+                where=files.networks.where("networks", index, "vlan"),
+                hint="a port that nobody configured would be in this network; take another VLAN",
+            )
+
+
 def _distinct(loaded: Loaded[Networks]) -> Iterator[LoadingError]:
     networks = list(enumerate(loaded.model.networks))
     yield from duplicates(
