@@ -15,8 +15,18 @@ from typer.exceptions import TyperException
 from metalwright import __version__
 from metalwright.cli.context import CliContext
 from metalwright.errors import MetalwrightError
+from metalwright.secrets.value import redact
 
-COMMAND_MODULES: tuple[str, ...] = ("check", "schema", "init", "blueprint", "addresses")
+COMMAND_MODULES: tuple[str, ...] = (
+    "check",
+    "schema",
+    "init",
+    "blueprint",
+    "addresses",
+    "status",
+    "journal",
+    "credentials",
+)
 """Modules under ``metalwright.cli`` that add commands by ``register(app)``, in the order of the help text."""
 
 EXIT_OK = 0
@@ -79,19 +89,17 @@ def run(arguments: list[str]) -> int:
         return 130
     except MetalwrightError as error:
         if debug:
-            traceback.print_exc()
-        typer.echo(f"error: {error}", err=True)
+            typer.echo(redact(traceback.format_exc()), err=True)
+        typer.echo(redact(f"error: {error}"), err=True)
         return error.exit_code
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_ERROR
     except Exception as error:
         if debug:
-            traceback.print_exc()
-        typer.echo(
-            f"error: {type(error).__name__}: {error}\n\nhint: this is a fault of metalwright; run again with --debug",
-            err=True,
-        )
+            typer.echo(redact(traceback.format_exc()), err=True)
+        told = redact(f"error: {type(error).__name__}: {error}")
+        typer.echo(f"{told}\n\nhint: this is a fault of metalwright; run again with --debug", err=True)
         return EXIT_ERROR
     return result if isinstance(result, int) else EXIT_OK
 

@@ -21,7 +21,7 @@ from types import TracebackType
 from pydantic import ValidationError
 
 from metalwright.errors import JournalError, LockHeldError
-from metalwright.journal.writers import host_name, user_at_host
+from metalwright.journal.writers import host_name, may_live, user_at_host
 from metalwright.model.base import Frozen
 
 LOCK_FDS_VARIABLE = "METALWRIGHT_LOCK_FDS"
@@ -50,7 +50,7 @@ class LockHolder(Frozen):
     @property
     def is_alive(self) -> bool:
         """Whether the process still exists; true for another machine, where it cannot be seen."""
-        return self.host != host_name() or Path(f"/proc/{self.pid}").exists()
+        return may_live(self.host, self.pid)
 
 
 class NodeLock:

@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 from pydantic import ConfigDict, ValidationError
 
 from metalwright.errors import JournalError
+from metalwright.journal.writers import may_live
 from metalwright.model.addresses import KnownGood
 from metalwright.model.base import Frozen
 from metalwright.model.grant import Grant
@@ -162,6 +163,11 @@ class Lease(Record):
     pid: int
     since: datetime
     released: datetime | None = None
+
+    @property
+    def is_working(self) -> bool:
+        """Whether its run still works, as far as can be seen from this machine."""
+        return self.released is None and may_live(self.host, self.pid)
 
 
 class CertificatePin(Record):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 import socket
+from pathlib import Path
 
 
 def host_name() -> str:
@@ -15,6 +16,11 @@ def host_name() -> str:
 def user_at_host() -> str:
     """Return ``user@host``; behind sudo it is the person who called sudo."""
     return f"{_user()}@{host_name()}"
+
+
+def may_live(host: str, pid: int) -> bool:
+    """Return whether a process may exist still; on another machine nobody can see that it does not."""
+    return host != host_name() or Path(f"/proc/{pid}").exists()
 
 
 def _user() -> str:

@@ -10,11 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.desired import site
 
 from metalwright.errors import JournalError
 from metalwright.journal.journal import Journal
 from metalwright.journal.opening import open_journal, open_sqlite, open_url
-from metalwright.model.site import Site
 
 
 def _made(path: Path) -> str:
@@ -145,20 +145,6 @@ def test_a_site_may_keep_its_journal_behind_a_reference(tmp_path: Path, monkeypa
     with open_journal(site(), tmp_path / ".metalwright") as own:
         assert own.where == str(tmp_path / ".metalwright" / "journal.sqlite")
         assert own.id != journal.id
-
-
-def site(journal: str | None = None) -> Site:
-    return Site.model_validate(
-        {
-            "schema": 1,
-            "name": "lab",
-            "domain": "lab.example",
-            "ntp": ("127.0.0.1",),
-            "boot_server": {"address_for_bmc": "127.0.0.1", "address_for_node": "10.1.0.2"},
-            "admins": ({"name": "ada", "authorized_keys": ("ssh-ed25519 AAAA",)},),
-            "journal": journal,
-        }
-    )
 
 
 def test_a_url_without_its_driver_says_what_to_install() -> None:

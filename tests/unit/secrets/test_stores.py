@@ -10,9 +10,10 @@ import threading
 from pathlib import Path
 
 import pytest
+from tests import desired
 
 from metalwright.errors import SecretError
-from metalwright.model.site import BootServerSettings, SecretStoreSettings, Site
+from metalwright.model.site import Site
 from metalwright.secrets.commands import CommandStore
 from metalwright.secrets.encrypted import EncryptedFileStore
 from metalwright.secrets.opening import open_bmc_credentials, open_secrets
@@ -163,18 +164,9 @@ def test_a_failing_command_is_an_error_without_the_secret(tmp_path: Path) -> Non
 
 
 def site(**settings: str) -> Site:
-    boot_server = BootServerSettings(address_for_bmc="127.0.0.1", address_for_node="10.1.0.2")
-    return Site.model_validate(
-        {
-            "schema": 1,
-            "name": "lab",
-            "domain": "lab.example",
-            "ntp": ("127.0.0.1",),
-            "boot_server": boot_server,
-            "admins": ({"name": "ada", "authorized_keys": ("ssh-ed25519 AAAA",)},),
-            "secrets": SecretStoreSettings.model_validate(settings),
-            "factory_credentials": ({"user": "admin", "password": "file:factory"},),
-        }
+    return desired.site(
+        secrets=settings or {"kind": "encrypted-file"},
+        factory_credentials=[{"user": "admin", "password": "file:factory"}],
     )
 
 

@@ -1,0 +1,118 @@
+"""``metalwright status``: where each node stands, since when, why, and what to do next."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from metalwright.cli.context import CliContext, print_json
+from metalwright.cli.history import History, clock_time, open_history, print_columns
+from metalwright.errors import UsageError
+from metalwright.journal.records import PhaseRecord
+from metalwright.model.phase import NodeState
+
+if TYPE_CHECKING:
+    from metalwright.journal import Journal
+
+
+@dataclass(frozen=True)
+class NodeLine:
+    """One node. ``worker`` is the run that works on it now; ``since`` is ISO 8601; ``None`` is unknown."""
+
+    node: str
+    state: str
+    since: str | None
+    phase: str | None
+    phase_result: str | None
+    why: str | None
+    next: str | None
+    run: str | None
+    worker: str | None
+    known_good: str | None
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("status")(status)
+
+
+def status(
+    context: typer.Context,
+    nodes: Annotated[list[str] | None, typer.Argument(help="Only these nodes.", show_default=False)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show where each node stands: state, phase, since when, why, and the next action."""
+    cli: CliContext = context.obj
+    with open_history(cli) as history:
+        lines = [node_line(history.journal, node) for node in _wanted(history, nodes or [])]
+    if not history.is_complete:
+        cli.err.print("note: some files of the site cannot be read; `metalwright check` says which")
+    if as_json:
+        print_json({"schema": 1, "nodes": [asdict(line) for line in lines]})
+        return
+    rows = [
+        (line.node, line.state, line.phase or "-", (line.since or "-"), line.known_good or "-", _story(line))
+        for line in lines
+    ]
+    print_columns(("node", "state", "phase", "since", "known good", "why and next"), rows)
+
+
+def _wanted(history: History, names: list[str]) -> list[str]:
+    recorded = [status.node for status in history.journal.nodes.all()]
+    known = list(dict.fromkeys([*history.declared, *recorded]))
+    for name in names:
+        if name not in known:
+            raise UsageError(
+                "no such node in the inventory or the journal", where=name, hint=f"known nodes: {', '.join(known)}"
+            )
+    return names or known
+
+
+def node_line(journal: Journal, node: str) -> NodeLine:
+    """Return where a node stands, from the journal alone."""
+    status = journal.nodes.get(node)
+    state = NodeState.PLANNED if status is None else status.state
+    phase = journal.runs.last_phase(node)
+    lease = journal.leases.get(node)
+    known = journal.nodes.known_good(node)
+    worker = f"{lease.by} pid {lease.pid}, run {lease.run}" if lease is not None and lease.is_working else None
+    return NodeLine(
+        node=node,
+        state=state.value,
+        since=None if status is None else clock_time(status.since),
+        phase=None if phase is None else phase.phase.value,
+        phase_result=None if phase is None else phase.result,
+        why=_why(phase, None if status is None else status.why),
+        next=None if worker else _next_action(node, state, phase),
+        run=None if phase is None else phase.run,
+        worker=worker,
+        known_good=None if known is None else f"{known.record.blueprint} {known.record.image}",
+    )
+
+
+def _why(phase: PhaseRecord | None, state_why: str | None) -> str | None:
+    if phase is not None and phase.result in ("failed", "waiting"):
+        return phase.why
+    return state_why
+
+
+def _next_action(node: str, state: NodeState, phase: PhaseRecord | None) -> str | None:
+    if state is NodeState.FAILED:
+        hint = (phase.error or {}).get("hint") if phase is not None else None
+        return f"{hint or 'repair the cause'}; then `metalwright provision {node}`"
+    actions = {
+        NodeState.PLANNED: "`metalwright discover`",
+        NodeState.DISCOVERED: "claim it: put it into a rack file",
+        NodeState.CLAIMED: f"`metalwright plan {node}`",
+        NodeState.PROVISIONING: f"interrupted: `metalwright provision {node}` goes on",
+        NodeState.HELD: f"commit the repinned blueprint, or `metalwright release {node}`",
+        NodeState.QUARANTINED: f"repair it, then `metalwright release {node}`",
+    }
+    return actions.get(state)
+
+
+def _story(line: NodeLine) -> str:
+    working = f"{line.worker} works on it" if line.worker else None
+    return "; ".join(part for part in (line.why, working, line.next and f"next: {line.next}") if part) or "-"
