@@ -8,7 +8,7 @@ import json
 import random
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -99,8 +99,9 @@ class Workbench:
         return config.model_copy(update=changes)
 
     async def boot(
-        self, media: MediaConfig, *disks: dict[str, Any], identity: dict[str, Any] | None = None, give_up_s: float = 20
-    ) -> AgentRun:
+        self, media: MediaConfig, *disks: dict[str, Any], identity: dict[str, Any] | None = None,
+        give_up_s: float = 20, on_line: Callable[[str], object] = len,
+    ) -> AgentRun:  # fmt: skip
         media_path = self.directory / "media.json"
         media_path.write_text(json.dumps(media.to_json()))
         hardware_path = self.directory / "hardware.json"
@@ -118,8 +119,12 @@ class Workbench:
             "--hardware", str(hardware_path), "--give-up-s", str(give_up_s),
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
         )  # fmt: skip
-        output, _ = await process.communicate()
-        return AgentRun(process.returncode or 0, output.decode())
+        assert process.stdout is not None
+        lines = []
+        while line := (await process.stdout.readline()).decode():
+            on_line(line)
+            lines.append(line)
+        return AgentRun(await process.wait(), "".join(lines))
 
     async def deploy(self, *disks: dict[str, Any], **options: Any) -> tuple[AgentRun, Deployment]:
         """Prepare a deployment, boot its medium once, and return what both sides say."""

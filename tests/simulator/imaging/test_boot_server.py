@@ -209,11 +209,16 @@ async def test_agent_waits_for_a_server_that_comes_late(bench: Any, tmp_path: Pa
         http_port=0, https_port=bench.server.https_port,
     )  # fmt: skip
     media = bench.config(prepared, control_url=bench.server.control_url("127.82.0.2"))
-    booting = asyncio.create_task(bench.boot(media, bench.add_disk("system")))
-    await asyncio.sleep(0.6)
+    is_waiting = asyncio.Event()
+
+    def notice(line: str) -> None:
+        if "does not answer yet" in line:
+            is_waiting.set()
+
+    booting = asyncio.create_task(bench.boot(media, bench.add_disk("system"), on_line=notice))
+    await is_waiting.wait()
     async with server.running():
         run = await booting
-    assert "does not answer yet" in run.console
     assert run.exit_code == 0, run.console
 
 

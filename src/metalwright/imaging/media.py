@@ -1,0 +1,51 @@
+"""Boot media: one ISO per node and deployment, which UEFI boots straight into the deploy ramdisk."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from metalwright.imaging.cpio import CpioFile, pack_cpio
+from metalwright.imaging.deployments import MediaConfig
+from metalwright.imaging.efi_file_system import write_efi_file_system
+from metalwright.imaging.programs import run_program
+from metalwright.imaging.ramdisk import Ramdisk
+from metalwright.imaging.unified_kernel_image import write_unified_kernel_image
+
+DEFAULT_CONSOLES: Final = ("tty0", "ttyS0,115200n8")
+_MEMBER: Final = "metalwright/media.json"
+# scan=sync: no disk shows up after the drivers are loaded. panic=1: a dead init ends in a reboot, not in a hang.
+_CMDLINE: Final = "rdinit=/metalwright/init panic=1 quiet loglevel=4 scsi_mod.scan=sync net.ifnames=0"
+
+
+def write_media(
+    ramdisk: Ramdisk, config: MediaConfig, out: Path, *, consoles: tuple[str, ...] = DEFAULT_CONSOLES
+) -> None:
+    """Write the boot medium to ``out``: mode 0600 (it carries secrets), complete or not there at all.
+
+    The last of ``consoles`` is the kernel's main one; the agent speaks on all of them. Raises :class:`ImageError`.
+    """
+    out.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    layer = pack_cpio([CpioFile(_MEMBER, 0o600, json.dumps(config.to_json()).encode())])
+    with tempfile.TemporaryDirectory(dir=out.parent, prefix=".media-") as scratch_name:
+        scratch = Path(scratch_name)
+        efi = scratch / "BOOTX64.EFI"
+        cmdline = " ".join((*(f"console={console}" for console in consoles), _CMDLINE))
+        write_unified_kernel_image(
+            efi, kernel=ramdisk.kernel_path, cmdline=cmdline, initrd=ramdisk.initrd(layer), title="metalwright deploy"
+        )
+        tree = scratch / "iso"
+        tree.mkdir()
+        write_efi_file_system(tree / "efi.img", efi)
+        iso = scratch / "boot.iso"
+        _write_iso(iso, tree)
+        iso.chmod(0o600)
+        os.replace(iso, out)  # noqa: PTH105 - atomic on purpose, named so
+
+
+def _write_iso(iso: Path, tree: Path) -> None:
+    argv = ["xorriso", "-report_about", "SORRY", "-as", "mkisofs", "-quiet", "-V", "METALWRIGHT", "-o", str(iso)]
+    run_program([*argv, "-eltorito-alt-boot", "-e", "efi.img", "-no-emul-boot", str(tree)], where=str(iso))
