@@ -39,7 +39,7 @@ def find_kernel() -> Path:
         return found[-1]
     CACHE.mkdir(parents=True, exist_ok=True)
     depends = run("apt-cache", "depends", "linux-image-cloud-amd64").decode().split()
-    name = next(word for word in depends if word.startswith("linux-image-") and word.endswith("-cloud-amd64"))
+    name = next(word for word in depends[1:] if word.startswith("linux-image-") and word.endswith("-cloud-amd64"))
     run("apt-get", "download", name, cwd=CACHE)
     package = next(CACHE.glob("linux-image-*.deb"))
     run("dpkg-deb", "-x", package, CACHE)
