@@ -179,3 +179,21 @@ async def test_boot_order_can_be_changed_and_must_be_complete(client: Client, se
     assert (await client.patch(SYSTEM, {"Boot": {"BootOrder": order[::-1]}}))[0] == 204
     assert (await client.get(SYSTEM))["Boot"]["BootOrder"] == order[::-1]
     assert service.system.state.boot_order == ["cd", "disk:DATA1", "disk:SYS1"]
+
+
+async def test_a_guest_that_does_not_shut_down_is_not_restarted_behind_its_back(
+    client: Client, service: RunningService, image_url: str
+) -> None:
+    stubborn = (
+        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(60)"
+    )
+    service.system.machine.spec = service.spec.model_copy(  # type: ignore[attr-defined]  # memory back end only
+        update={"boot_command": (sys.executable, "-c", stubborn)}
+    )
+    service.system.graceful_timeout_s = 0.1
+    await client.post(INSERT, {"Image": image_url})
+    await boot_once_from_cd(client)
+    await until(lambda: "up" in service.system.machine.console_path.read_text())
+    await client.reset("GracefulRestart")
+    await until(lambda: len(service.system.log.of_kind("GracefulIgnored")) == 1)
+    assert (service.system.power_state, service.system.state.power_ons) == ("On", 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from xml.etree import ElementTree
 
 import aiohttp
 import pytest
@@ -27,6 +28,16 @@ async def test_service_root_needs_no_login_and_shows_a_uuid_that_stays(client: C
     assert len(first["UUID"]) == 36
     assert (await client.get("/redfish/v1"))["UUID"] == first["UUID"]
     assert await client.get("/redfish") == {"v1": "/redfish/v1/"}
+
+
+async def test_odata_documents_need_no_login(client: Client) -> None:
+    client.auth = None
+    assert {"name": "Systems", "kind": "Singleton", "url": "/redfish/v1/Systems"} in (
+        await client.get("/redfish/v1/odata")
+    )["value"]
+    status, text = await client.request("GET", "/redfish/v1/$metadata")
+    assert status == 200
+    assert ElementTree.fromstring(text).tag.endswith("Edmx")
 
 
 async def test_everything_else_needs_a_login(client: Client) -> None:

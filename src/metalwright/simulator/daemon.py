@@ -25,7 +25,8 @@ from metalwright.errors import LabError
 from metalwright.simulator.faults import Fault
 from metalwright.simulator.layout import Layout
 from metalwright.simulator.loopback import ensure_loopback_up
-from metalwright.simulator.qemu.accelerator import known_accelerator
+from metalwright.simulator.qemu.accelerator import find_accelerator, known_accelerator
+from metalwright.simulator.qemu.firmware import find_firmware, find_qemu
 from metalwright.simulator.running import RunningService, running_service
 from metalwright.simulator.spec import LabSpec, read_lab_spec
 from metalwright.simulator.status import LabStatus, as_json, describe_machine
@@ -53,6 +54,8 @@ class LabDaemon:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._stop.set)
+        if any(machine.backend == "qemu" for machine in self.spec.machines):
+            _LOG.info("accelerator: %s", await asyncio.to_thread(find_accelerator, find_qemu(), find_firmware()))
         async with contextlib.AsyncExitStack() as stack:
             for machine in self.spec.machines:
                 folder = self.layout.machine(machine.name)

@@ -49,6 +49,7 @@ class Media(BaseModel):
 
     image: str = ""
     path: str = ""
+    sha256: str = ""
     write_protected: bool = True
 
 

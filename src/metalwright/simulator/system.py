@@ -169,7 +169,7 @@ class SimulatedSystem:
         """Count a boot that the firmware really started."""
         medium = device
         if device == CD:
-            medium = f"cd:{_sha256(Path(self.state.media.path))[:16]}" if self.state.media.path else "cd:unknown"
+            medium = f"cd:{self.state.media.sha256[:16]}"
         self.state.boots.append(Boot(device=device, medium=medium, at=self.now()))
         self.boot_progress = "OSBootStarted"
         self.save()
@@ -194,9 +194,10 @@ class SimulatedSystem:
 
     async def insert_media(self, image: str, path: Path, *, write_protected: bool = True) -> None:
         """Put a local copy of ``image`` into the drive; the old medium is gone."""
-        self.state.media = Media(image=image, path=str(path), write_protected=write_protected)
+        size_bytes, sha256 = await asyncio.to_thread(_measure, path)
+        self.state.media = Media(image=image, path=str(path), sha256=sha256, write_protected=write_protected)
         self.save()
-        self.log.add("MediaInserted", *(await asyncio.to_thread(_measure, path)))
+        self.log.add("MediaInserted", size_bytes, sha256)
         if self.machine.is_running:
             await self.machine.change_media(path)
 
@@ -237,9 +238,5 @@ class SimulatedSystem:
 
 
 def _measure(path: Path) -> tuple[int, str]:
-    return path.stat().st_size, _sha256(path)
-
-
-def _sha256(path: Path) -> str:
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest()

@@ -160,7 +160,9 @@ def _check_etag(request: web.Request, current: Json) -> None:
         raise refuse("PreconditionFailed")
 
 
-def _read_response(request: web.Request, route: Route, body: Json) -> web.Response:
+def _read_response(request: web.Request, route: Route, body: Any) -> web.Response:
+    if route.content_type != "application/json":
+        return web.Response(text=body, content_type=route.content_type, headers=_HEADERS)
     etag = _etag(body)
     headers = {**_HEADERS, "Allow": route.allow}
     if not route.is_volatile:

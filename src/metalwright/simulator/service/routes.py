@@ -36,7 +36,7 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-Read = Callable[[Call], Json]
+Read = Callable[[Call], Any]
 Write = Callable[[Call], Awaitable[Answer]]
 Check = Callable[[Any], str | None]
 
@@ -107,7 +107,10 @@ class Patch:
 
 @dataclass(frozen=True)
 class Route:
-    """One resource, collection or action. ``path`` may hold ``{names}``; what is None is answered with 405."""
+    """One resource, collection or action. ``path`` may hold ``{names}``; what is None is answered with 405.
+
+    ``read`` returns an object, or text when ``content_type`` is another one than JSON.
+    """
 
     path: str
     read: Read | None = None
@@ -117,6 +120,7 @@ class Route:
     is_anonymous: bool = False
     is_anonymous_create: bool = False
     is_volatile: bool = False
+    content_type: str = "application/json"
 
     @property
     def allow(self) -> str:

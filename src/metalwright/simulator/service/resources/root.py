@@ -24,6 +24,7 @@ def routes() -> list[Route]:
         Route("/redfish", read=_versions, is_anonymous=True),
         Route(ROOT, read=_root, is_anonymous=True),
         Route(f"{ROOT}/odata", read=_odata, is_anonymous=True),
+        Route(f"{ROOT}/$metadata", read=_metadata, is_anonymous=True, content_type="application/xml"),
     ]
 
 
@@ -54,6 +55,19 @@ def _root(call: Call) -> Json:
     }
     body.update({name: link(f"{ROOT}/{path}") for name, path in _SERVICES.items()})
     return body
+
+
+def _metadata(_call: Call) -> str:
+    """The entity container; the schemas themselves are DMTF's and named by the resources' types."""
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>'
+        '<edmx:Edmx xmlns:edmx="http://docs.oasis-open.org/odata/ns/edmx" Version="4.0">'
+        '<edmx:Reference Uri="http://redfish.dmtf.org/schemas/v1/ServiceRoot_v1.xml">'
+        '<edmx:Include Namespace="ServiceRoot"/><edmx:Include Namespace="ServiceRoot.v1_16_0"/></edmx:Reference>'
+        '<edmx:DataServices><Schema xmlns="http://docs.oasis-open.org/odata/ns/edm" Namespace="Service">'
+        '<EntityContainer Name="Service" Extends="ServiceRoot.v1_16_0.ServiceContainer"/></Schema>'
+        "</edmx:DataServices></edmx:Edmx>"
+    )
 
 
 def _odata(_call: Call) -> Json:
