@@ -1,6 +1,7 @@
 """The ``console`` fences of the documentation: found, read, run, and compared with the output that is shown.
 
-A command stands after ``$ ``; a line that ends in a backslash goes on in the next. Lines below a command are its
+A command stands after ``$ ``; a line that ends in a backslash goes on in the next, and the lines of a here-document
+stand after ``> ``. Lines below a command are its
 output: ``...`` or ``…`` stand for any text, a line of only ``...`` for any lines, runs of blanks for one blank. A
 command without output may print anything. A command must exit 0, unless the next one is ``echo $?``.
 """
@@ -86,6 +87,9 @@ def _commands(body: list[str], first_line: int) -> Iterator[Command]:
             number += 1
             text = text[:-1] + body[number].strip().removeprefix("> ")
         number += 1
+        while "<<" in text and number < len(body) and re.match(r">( |$)", body[number]):
+            text += "\n" + body[number][2:]
+            number += 1
         shown = []
         while number < len(body) and not body[number].startswith("$ "):
             shown.append(body[number])

@@ -16,6 +16,13 @@ $ tv on
 ```console
 $ export GREETING="good \\
 > day"
+$ cat > notes << END
+> one
+>
+>   two
+> END
+$ wc -l < notes
+3
 $ mkdir inner && cd inner
 $ echo "$GREETING" && pwd
 good day
@@ -42,8 +49,11 @@ def test_a_page_is_read_with_marks_lines_and_continuations(page: Path) -> None:
     television, shell, data = read_blocks(page)
     assert (television.where, television.reason) == ("not run", "needs a television")
     assert (shell.where, shell.line, data.language) == ("site", 7, "yaml")
-    assert [command.text for command in shell.commands][:2] == ['export GREETING="good day"', "mkdir inner && cd inner"]
-    assert shell.commands[2].shown == ("good day", ".../inner")
+    assert [command.text for command in shell.commands][:2] == [
+        'export GREETING="good day"',
+        "cat > notes << END\none\n\n  two\nEND",
+    ]
+    assert shell.commands[4].shown == ("good day", ".../inner")
 
 
 def test_directory_variables_and_exit_codes_carry_over(

@@ -225,7 +225,9 @@ def test_gzip_is_read_where_a_bmc_insists(serve: Serve, read: Any) -> None:
 
 
 @BOTH
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # asyncio and a peer that vanishes in TLS
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # asyncio and a peer that vanishes in TLS
 def test_a_connection_that_is_dropped_is_survived_by_reads(serve: Serve, read: Any) -> None:
     count = 0
 
