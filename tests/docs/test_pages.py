@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import tomllib
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -62,7 +63,11 @@ def test_every_dependency_has_its_reason() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     wanted = {
         re.split(r"[\[<>=~; ]", text)[0]
-        for text in project["project"]["dependencies"] + project["dependency-groups"]["dev"]
+        for text in [
+            *project["project"]["dependencies"],
+            *chain.from_iterable(project["project"]["optional-dependencies"].values()),
+            *project["dependency-groups"]["dev"],
+        ]
     }
     rows = [line for line in (EXPLANATION / "dependencies.md").read_text(encoding="utf-8").splitlines() if "|" in line]
     explained = {name for row in rows for name in re.findall(r"`([\w.-]+)`", row.split("|")[1])}

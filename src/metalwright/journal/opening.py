@@ -64,7 +64,7 @@ def open_url(url: str, clock: Clock = utc_now) -> Database:
             "the database driver is not installed",
             where=f"site.yaml: journal ({url.partition(':')[0]})",
             found=str(error),
-            hint=f"install the Python package {error.name}",
+            hint=f"install the Python package {error.name}; for PostgreSQL: metalwright[postgresql]",
         ) from error
     database = Database(engine, engine.url.render_as_string(hide_password=True), clock)
     with database.write("create") as connection:

@@ -366,21 +366,21 @@ def test_it_says_when_the_ramdisk_was_last_heard_of(journal: Journal, clock: Han
     assert times == [clock.now - timedelta(seconds=back) for back in (10, 5, 0)]
 
 
-def test_the_nonce_is_in_no_file(held: Journal, state_dir: Path) -> None:
+def test_the_nonce_is_in_no_file(held: Journal, journal_file: Path) -> None:
     held.close()
-    assert all(NONCE.encode() not in file.read_bytes() for file in state_dir.iterdir() if file.is_file())
+    assert all(NONCE.encode() not in file.read_bytes() for file in journal_file.parent.iterdir() if file.is_file())
 
 
-def test_what_was_allowed_survives_a_restart(held: Journal, clock: HandClock, state_dir: Path) -> None:
+def test_what_was_allowed_survives_a_restart(held: Journal, clock: HandClock, journal_file: Path) -> None:
     ask(held, clock)
     held.close()
-    with Journal(open_sqlite(state_dir / "journal.sqlite", clock)) as journal:
+    with Journal(open_sqlite(journal_file, clock)) as journal:
         assert journal.deployments.get("d1", clock.now).state is DeploymentState.GO
         assert ask(journal, clock) == 1
 
 
-def test_a_row_altered_by_hand_is_no_deployment(held: Journal, clock: HandClock, state_dir: Path) -> None:
-    connection = sqlite3.connect(state_dir / "journal.sqlite")
+def test_a_row_altered_by_hand_is_no_deployment(held: Journal, clock: HandClock, journal_file: Path) -> None:
+    connection = sqlite3.connect(journal_file)
     connection.execute("UPDATE deployments SET document = '{}'")
     connection.commit()
     connection.close()

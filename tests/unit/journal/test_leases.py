@@ -12,8 +12,8 @@ from metalwright.journal.holding import hold_node, take_over_node
 from metalwright.journal.journal import Journal
 
 
-def _move_to_another_host(state_dir: Path) -> None:
-    connection = sqlite3.connect(state_dir / "journal.sqlite")
+def _move_to_another_host(journal_file: Path) -> None:
+    connection = sqlite3.connect(journal_file)
     connection.execute("UPDATE leases SET host = 'elsewhere', by = 'eve@elsewhere'")
     connection.commit()
     connection.close()
@@ -36,9 +36,9 @@ def test_an_older_holder_cannot_end_the_lease_of_a_newer_one(journal: Journal) -
     assert journal.leases.get("lab-1") == new
 
 
-def test_a_run_on_another_machine_is_not_displaced(journal: Journal, state_dir: Path) -> None:
+def test_a_run_on_another_machine_is_not_displaced(journal: Journal, journal_file: Path) -> None:
     journal.leases.take("lab-1", "r1")
-    _move_to_another_host(state_dir)
+    _move_to_another_host(journal_file)
     with pytest.raises(LockHeldError) as caught:
         journal.leases.take("lab-1", "r2")
     assert caught.value.found is not None
@@ -46,9 +46,9 @@ def test_a_run_on_another_machine_is_not_displaced(journal: Journal, state_dir: 
     assert "run r1, since 2026-11-30 12:00:00Z" in caught.value.found
 
 
-def test_takeover_is_explicit_and_audited(journal: Journal, state_dir: Path) -> None:
+def test_takeover_is_explicit_and_audited(journal: Journal, journal_file: Path, state_dir: Path) -> None:
     journal.leases.take("lab-1", "r1")
-    _move_to_another_host(state_dir)
+    _move_to_another_host(journal_file)
     with take_over_node(journal, state_dir, "lab-1", "r2", "that laptop burned") as hold:
         assert hold.lease.epoch == 2
     (act,) = journal.events.of(node="lab-1")
