@@ -6,6 +6,7 @@ says text; ``count: 8`` becomes a number, because the model says number. YAML's 
 
 from __future__ import annotations
 
+import math
 import re
 import types
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ Loc = tuple[str | int, ...]
 
 _NULLS = ("", "~", "null", "Null", "NULL")
 _BOOLS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
-_INT = re.compile(r"[-+]?(0|[1-9][0-9]*)")
+_INT = re.compile(r"[-+]?(0|[1-9][0-9]{0,30})")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|(0|[1-9][0-9]*)(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _TYPE_WORDS = {int: "a whole number", float: "a number", bool: "true or false"}
 
@@ -140,7 +141,7 @@ def _typed(text: str, kinds: set[Any]) -> bool | int | float | None:
         return _BOOLS[text]
     if (int in kinds or float in kinds or untyped) and _INT.fullmatch(text):
         return int(text)
-    if (float in kinds or untyped) and _FLOAT.fullmatch(text):
+    if (float in kinds or untyped) and _FLOAT.fullmatch(text) and math.isfinite(float(text)):
         return float(text)
     return None
 

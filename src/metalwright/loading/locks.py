@@ -132,7 +132,7 @@ def _parsed(line: LockLine, parse: Any) -> Allocation | KnownGood | LoadingError
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         return LoadingError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}", where=line.where)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return LoadingError("unreadable record", where=line.where, found=" ".join(line.words)[:80], expected=str(error))
     return parsed
 
