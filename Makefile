@@ -15,7 +15,7 @@ system-packages: ## Debian packages for the lab; asks sudo, or prints the line t
 	@scripts/system-packages demo
 
 demo: setup system-packages ## two blank virtual machines become ready nodes (KEEP=1 leaves them running)
-	@KEEP="$(KEEP)" scripts/until-done $(PY) -m metalwright.demo
+	@scripts/until-done $(PY) -m metalwright.demo $(if $(filter-out 0,$(KEEP)),--keep)
 
 test: setup ## lint, types, contracts, documentation, then the tests
 	@scripts/system-packages test

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import subprocess
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -58,3 +61,23 @@ def test_pre_commit_calls_the_locked_tools() -> None:
     config = YAML(typ="safe").load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
     hooks = [hook for repo in config["repos"] for hook in repo["hooks"]]
     assert all(hook["entry"].startswith(".venv/bin/") and hook["language"] == "system" for hook in hooks)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_target_that_is_stopped_cleans_up_and_leaves_no_process(tmp_path: Path, number: signal.Signals) -> None:
+    mark = str(tmp_path / "mark")
+    script = f"trap 'echo cleaned > {mark}; exit 7' INT; sleep 600 & echo $! > {mark}; while :; do sleep 0.1; done"
+    target = subprocess.Popen([ROOT / "scripts" / "until-done", "bash", "-c", script])
+    _wait_for(lambda: Path(mark).exists() and Path(mark).read_text().strip().isdigit())
+    child = int(Path(mark).read_text())
+    target.send_signal(number)
+    assert target.wait(timeout=30) == 128 + number
+    assert Path(mark).read_text() == "cleaned\n"
+    _wait_for(lambda: not Path(f"/proc/{child}").exists() or "Z" in Path(f"/proc/{child}/stat").read_text().split()[2])
+
+
+def _wait_for(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
