@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import os
 import sys
 import traceback
@@ -15,7 +16,7 @@ from typer.exceptions import TyperException
 from metalwright import __version__
 from metalwright.cli.context import CliContext
 from metalwright.errors import MetalwrightError
-from metalwright.secrets.value import redact
+from metalwright.secrets.value import RedactingFilter, redact
 
 COMMAND_MODULES: tuple[str, ...] = (
     "check",
@@ -70,8 +71,17 @@ def _register_all() -> None:
         importlib.import_module(f"metalwright.cli.{name}").register(app)
 
 
+def _log_to_stderr() -> None:
+    """Warnings go to stderr, without secrets."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
+    handler.addFilter(RedactingFilter())
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+
+
 def main() -> None:
     """Entry point: runs a command and turns every outcome into an exit code."""
+    _log_to_stderr()
     sys.exit(run(sys.argv[1:]))
 
 

@@ -54,7 +54,7 @@ def open_sqlite(path: Path, clock: Clock = utc_now) -> Database:
 def open_url(url: str, clock: Clock = utc_now) -> Database:
     """Open the journal in another database, for example ``postgresql+psycopg://…``; its tables are made once."""
     try:
-        engine = create_engine(url, pool_pre_ping=True)
+        engine = create_engine(url, pool_pre_ping=True, hide_parameters=True)
     except ArgumentError as error:
         raise JournalError(
             "the journal's URL cannot be understood", where="site.yaml: journal", expected="postgresql+psycopg://…"
@@ -76,7 +76,7 @@ def open_url(url: str, clock: Clock = utc_now) -> Database:
 def _sqlite_engine(path: Path) -> Engine:
     url = URL.create("sqlite+pysqlite", database=f"file:{quote(str(path))}", query={"mode": "rw", "uri": "true"})
     connect_args = {"timeout": BUSY_TIMEOUT_S, "isolation_level": None, "check_same_thread": False}
-    engine = create_engine(url, connect_args=connect_args)
+    engine = create_engine(url, connect_args=connect_args, hide_parameters=True)
     event.listen(engine, "connect", _set_durability)
     event.listen(engine, "begin", _begin)
     return engine

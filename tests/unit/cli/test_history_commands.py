@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -189,3 +191,12 @@ def test_refused_logins_are_forgotten_on_somebodys_word(
     assert [event.why for event in journal.events.of(node="lab-1")] == ["password reset"]
     assert run(["--site", str(site), "credentials", "clear", "lab-1"]) == 0
     assert capsys.readouterr().err == "lab-1: no login was refused\n"
+
+
+def test_notes_about_secrets_reach_stderr_without_the_secret(site: Path) -> None:
+    code = (
+        "import sys, logging; from metalwright.cli import app; from metalwright.secrets.value import Secret\n"
+        "app._log_to_stderr(); logging.getLogger('x').warning('login with %s', Secret('hunter2-cli').reveal())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stderr == "WARNING: login with ***\n"
