@@ -3,16 +3,18 @@
 ::
 
     GET EXPRESSION...                read; several give a list; a trailing ``?`` makes one optional (null)
-    PATCH TARGET JSON                change properties
-    POST TARGET JSON                 call an action or make a member
+    PATCH TARGET JSON [--unproven]   change properties
+    POST TARGET JSON [--unproven]    call an action or make a member
     DELETE TARGET                    remove a member
     EXPECT TARGET JSON [--within S]  read back: fails until the resource shows these values, after S seconds for good
     LOGIN staged-password            prove that the staged password opens the BMC: one login, one logout
     SECRET state|stage|promote       what is known of the login; make a new password durable; put it in force
+    MEDIUM order                     make the boot medium of this node; its URL is then {secret:media-url}
     REFUSE TEXT                      fail this host with a reason (an operation must not raise)
 
 TARGET and EXPRESSION are URIs or link expressions such as ``@system/Bios`` (:mod:`metalwright.redfish.links`). In a
-JSON body the text ``{secret:NAME}`` stands for a secret that only the connector knows.
+JSON body the text ``{secret:NAME}`` stands for a secret that only the connector knows. With ``--unproven`` a PATCH or
+POST whose answer is lost does not fail: a read-back must follow, here or from another process.
 """
 
 from __future__ import annotations
@@ -24,10 +26,11 @@ from typing import Any
 
 from metalwright.errors import UsageError
 
-WRITES = frozenset({"PATCH", "POST", "DELETE", "SECRET"})
+WRITES = frozenset({"PATCH", "POST", "DELETE", "SECRET", "MEDIUM"})
 WITH_BODY = frozenset({"PATCH", "POST", "EXPECT"})
-ARGUMENTS = {"DELETE": 1, "PATCH": 2, "POST": 2, "EXPECT": 2, "LOGIN": 1, "SECRET": 1, "REFUSE": 1}
+ARGUMENTS = {"DELETE": 1, "PATCH": 2, "POST": 2, "EXPECT": 2, "LOGIN": 1, "SECRET": 1, "MEDIUM": 1, "REFUSE": 1}
 OPTIONS = {"EXPECT": ("within",)}
+FLAGS = {"PATCH": ("unproven",), "POST": ("unproven",)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,7 @@ def parse(text: str) -> Command:
 
 
 def _split_options(verb: str, words: list[str]) -> tuple[list[str], dict[str, str]]:
-    """Take ``--name value`` out; only the options of this verb are known."""
+    """Take ``--name value`` and flags out; only those of this verb are known."""
     plain: list[str] = []
     options: dict[str, str] = {}
     rest = iter(words)
@@ -87,6 +90,8 @@ def _split_options(verb: str, words: list[str]) -> tuple[list[str], dict[str, st
         name = word.removeprefix("--")
         if word.startswith("--") and name in OPTIONS.get(verb, ()):
             options[name] = next(rest, "")
+        elif word.startswith("--") and name in FLAGS.get(verb, ()):
+            options[name] = "yes"
         else:
             plain.append(word)
     return plain, options
@@ -108,8 +113,10 @@ def is_destructive(command: Command) -> bool:
     Inserting a medium is: whatever boots from it owns the machine.
     """
     target = command.target.rstrip("/")
+    if command.verb == "MEDIUM":
+        return True
     if command.verb == "POST":
-        return target.endswith(("VirtualMedia.InsertMedia", "SecureErase", "SecureErase.", "ResetToDefaults"))
+        return target.endswith(("VirtualMedia.InsertMedia", ".SecureErase", ".ResetToDefaults"))
     if command.verb == "DELETE":
         return "/Volumes/" in target
     body = command.body or {}

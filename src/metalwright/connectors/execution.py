@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from metalwright.connectors.commands import Command
-from metalwright.connectors.secrets import STAGED_PASSWORD, BmcSecrets, SecretValues
+from metalwright.connectors.secrets import MEDIA_URL, STAGED_PASSWORD, BmcSecrets, SecretValues
 from metalwright.errors import (
     BmcAnswerError,
+    BmcNoAnswerError,
     BmcRefusedError,
     DeployError,
     MetalwrightError,
@@ -33,11 +35,19 @@ POLL_S = 1.0
 class Execution:
     """One connection's commands. ``run`` returns what the command prints; secrets are replaced in it."""
 
-    def __init__(self, client: BlockingClient, topology: Topology, secrets: BmcSecrets, values: SecretValues) -> None:
+    def __init__(
+        self,
+        client: BlockingClient,
+        topology: Topology,
+        secrets: BmcSecrets,
+        values: SecretValues,
+        order_medium: Callable[[], str],
+    ) -> None:
         self._client = client
         self._topology = topology
         self._secrets = secrets
         self._values = values
+        self._order_medium = order_medium
 
     def run(self, command: Command, hidden: tuple[str, ...] = ()) -> list[str]:
         """Carry out ``command``; ``hidden`` are texts in it that must not be shown. Raises MetalwrightError."""
@@ -50,6 +60,9 @@ class Execution:
                 lines = self._login(command)
             case "SECRET":
                 lines = self._secret(command.target)
+            case "MEDIUM":
+                self._values.keep(MEDIA_URL, self._order_medium())
+                lines = ["the boot medium is ready"]
             case "REFUSE":
                 raise DeployError(command.target)
             case _:
@@ -81,7 +94,12 @@ class Execution:
         request = Request(
             command.verb, self._uri(command.target), body, secrets=(*hidden, *self._used_secrets(command.body, body))
         )
-        response = self._client.write(request)
+        try:
+            response = self._client.write(request)
+        except BmcNoAnswerError as error:
+            if "unproven" not in command.options:
+                raise
+            return [f"{error.what}; the read-back tells"]
         task = self._client.finish_task(response, timeout_s=TASK_S)
         lines = [f"HTTP {response.status}"]
         if task is not None:

@@ -91,7 +91,7 @@ class RedfishConnector(BaseConnector):
             raise ConnectError(f"unexpected {type(error).__name__} while connecting") from error
         self._endpoint = endpoint
         values = SecretValues(endpoint.secrets)
-        self._execution = Execution(self._client, self._topology, endpoint.secrets, values)
+        self._execution = Execution(self._client, self._topology, endpoint.secrets, values, endpoint.order_medium)
 
     def _open(self, endpoint: Endpoint) -> BlockingClient:
         """Return a client at the first address where a BMC answers."""

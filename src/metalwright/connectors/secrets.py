@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from typing import Any, Protocol
 
 from metalwright.errors import SecretError
@@ -19,6 +20,7 @@ MEDIA_URL_VARIABLE = "METALWRIGHT_MEDIA_URL"
 MEDIA_URL = "media-url"
 STAGED_PASSWORD = "staged-password"  # noqa: S105 - the name of a reference, not a password
 
+_MEDIUM_PATH = re.compile(r"(?<=/m/)[A-Za-z0-9_-]{20,}(?=/)")
 _REFERENCE = re.compile(r"\{secret:([a-z0-9-]+)\}")
 
 
@@ -144,9 +146,6 @@ class SecretValues:
     def __init__(self, secrets: BmcSecrets) -> None:
         self._secrets = secrets
         self._known: dict[str, str] = {}
-        media_url = os.environ.get(MEDIA_URL_VARIABLE)
-        if media_url:
-            self._known[MEDIA_URL] = media_url
 
     def value(self, name: str) -> str:
         """Return the secret ``name``. Raises SecretError when there is none."""
@@ -157,6 +156,10 @@ class SecretValues:
         if name not in self._known:
             raise SecretError("no such secret for this BMC", where=f"{{secret:{name}}}", hint=_HINTS.get(name))
         return self._known[name]
+
+    def keep(self, name: str, value: str) -> None:
+        """Know a secret from now on."""
+        self._known[name] = value
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -178,7 +181,12 @@ class SecretValues:
         for name, secret in sorted(self._known.items(), key=lambda item: -len(item[1])):
             if secret:
                 text = text.replace(secret, f"{{secret:{name}}}")
-        return text
+        return _MEDIUM_PATH.sub(lambda match: medium_mark(sha256(match.group().encode()).hexdigest()), text)
+
+
+def medium_mark(secret_sha256: str) -> str:
+    """Return what stands for the unguessable part of a medium's URL wherever it is shown: its SHA-256."""
+    return f"{{sha256:{secret_sha256}}}"
 
 
 _HINTS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -12,8 +12,8 @@ from pathlib import Path
 
 from metalwright.connectors.bmcs import node_named, repository_at, site_dir
 from metalwright.connectors.guard import AdHocGuard, Guard, Lock, NodeGuard
-from metalwright.connectors.secrets import BmcSecrets, EnvironmentSecrets, StoredSecrets
-from metalwright.errors import UsageError
+from metalwright.connectors.secrets import MEDIA_URL_VARIABLE, BmcSecrets, EnvironmentSecrets, StoredSecrets
+from metalwright.errors import GrantError, ImageError, UsageError
 from metalwright.journal.bmcs import LoginLatch as JournalLatch
 from metalwright.journal.journal import Journal
 from metalwright.journal.locks import NodeLock
@@ -32,6 +32,11 @@ HTTP_VARIABLE = "METALWRIGHT_ALLOW_HTTP"
 RUN_VARIABLE = "METALWRIGHT_RUN"
 
 
+def no_medium() -> str:
+    """Refuse: only a node of the inventory has a boot medium."""
+    raise GrantError("this BMC is in no inventory, so there is no medium for it")
+
+
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """Everything that a connection to one BMC needs. ``addresses`` are tried in order until one answers."""
@@ -45,6 +50,8 @@ class Endpoint:
     limits: Limits = field(default_factory=Limits)
     declared: Declared = field(default_factory=Declared)
     allow_http: bool = False
+    order_medium: Callable[[], str] = no_medium
+    """Makes the node's boot medium and returns its unguessable URL; raises a MetalwrightError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +143,21 @@ def node_endpoint(name: str) -> Endpoint:
             node.serial if "serial" in node.identity else None, node.uuid if "uuid" in node.identity else None
         ),
         allow_http=os.environ.get(HTTP_VARIABLE) == "1",
+        order_medium=lambda: _prepared_medium(node.name),
     )
+
+
+def _prepared_medium(node: str) -> str:
+    """Return the URL of the medium that the caller of this process prepared. Raises ImageError when there is none."""
+    url = os.environ.get(MEDIA_URL_VARIABLE)
+    if not url:
+        raise ImageError(
+            "no boot medium is prepared for this node",
+            where=node,
+            expected=f"its URL in {MEDIA_URL_VARIABLE}",
+            hint=f"metalwright provision {node}",
+        )
+    return url
 
 
 def _addresses(services: SiteServices, node: Node) -> Sequence[str]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from metalwright.errors import BmcAnswerError, BmcNoAnswerError
+from metalwright.errors import BmcAnswerError, BmcNoAnswerError, BmcUnreachableError
 from metalwright.redfish.adaptations import MAX_ADAPTATIONS, adapt
 from metalwright.redfish.etags import tags_of
 from metalwright.redfish.messages import messages_in
@@ -89,10 +89,13 @@ def _write_once(state: BmcState, request: Request) -> Exchange[Response]:
         return (yield from _authenticated(state, request))
     try:
         return (yield from _conditional(state, request))
-    except BmcNoAnswerError:
+    except BmcNoAnswerError as unanswered:
         if request.method != "PATCH" or request.secrets:
             raise
-        current = yield from read(state, request.path)
+        try:
+            current = yield from read(state, request.path)
+        except BmcUnreachableError:
+            raise unanswered from None
         if shows(current, request.body or {}):
             return Response(204)
         return (yield from _conditional(state, request))

@@ -7,7 +7,7 @@ a list of links. A plain ``/redfish/…`` URI is itself.
 Nouns: ``root``; ``system``, the host that this BMC manages (the declared one, where several are listed); ``manager``,
 its BMC; ``chassis``; ``system-settings`` and ``bios-settings``, where changes for the next boot are written; ``media``,
 the virtual media of the system or else of the manager; ``bios-registry``, the attribute registry of this BIOS;
-``own-account``, the account that this client logs in with.
+``own-account``, the account that this client logs in with; ``behaviour``, what is known about this kind of BMC.
 """
 
 from __future__ import annotations
@@ -340,6 +340,19 @@ def _own_account(state: BmcState, topology: Topology) -> Exchange[Found]:
     )
 
 
+def _behaviour(state: BmcState, topology: Topology) -> Exchange[Found]:
+    yield from _root(state, topology)
+    behaviour = state.behaviour
+    value = {
+        "vendor": behaviour.vendor,
+        "quirks": list(behaviour.names),
+        "boot_always_enabled": behaviour.boot_always_enabled,
+        "virtual_cd_targets": list(behaviour.virtual_cd_targets),
+        "is_boot_mode_sent": behaviour.is_boot_mode_sent,
+    }
+    return Found("/redfish/v1/", value)
+
+
 NOUNS: Mapping[str, Callable[[BmcState, Topology], Exchange[Found]]] = {
     "root": _root,
     "system": _system,
@@ -350,4 +363,5 @@ NOUNS: Mapping[str, Callable[[BmcState, Topology], Exchange[Found]]] = {
     "media": _media,
     "bios-registry": _bios_registry,
     "own-account": _own_account,
+    "behaviour": _behaviour,
 }

@@ -1,0 +1,5 @@
+"""Cleaning up after a failed image: the medium goes out, the override goes away."""
+
+from metalwright.deploys.eject import eject
+
+eject()

@@ -1,0 +1,5 @@
+"""Phase *harden*: the BMC offers what is needed and no more."""
+
+from metalwright.deploys.harden import harden
+
+harden()

@@ -1,0 +1,1 @@
+"""pyinfra deploys: the phases of both sides of a server."""

@@ -1,0 +1,1 @@
+"""pyinfra facts: what is on a machine, read and never changed."""

@@ -1,0 +1,1 @@
+"""pyinfra operations: compare with the machine and yield what is missing."""

@@ -1,0 +1,13 @@
+"""Saying no."""
+
+from __future__ import annotations
+
+from pyinfra.api.operation import operation
+
+from metalwright.operations.redfish.requests import Commands, refuse
+
+
+@operation()
+def refused(reason: str) -> Commands:
+    """Fail this host with a reason; the others go on."""
+    yield refuse(reason)

@@ -1,0 +1,61 @@
+"""The commands that operations yield, and how they show what they would change."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Iterable, Mapping
+from typing import Any, TypeAlias
+
+from pyinfra import logger
+from pyinfra.api.command import QuoteString, StringCommand
+from pyinfra.api.state import StateStage
+from pyinfra.context import host, state
+
+Commands: TypeAlias = Generator[StringCommand, None, None]
+"""What the body of an operation is."""
+
+
+def _json(body: Mapping[str, Any]) -> QuoteString:
+    return QuoteString(json.dumps(body, ensure_ascii=False))
+
+
+def patch(uri: str, body: Mapping[str, Any], *, is_unproven: bool = False) -> StringCommand:
+    """Change properties of ``uri``. ``is_unproven``: a lost answer is settled by what follows."""
+    return StringCommand("PATCH", QuoteString(uri), _json(body), *(["--unproven"] if is_unproven else []))
+
+
+def post(uri: str, body: Mapping[str, Any], *, is_unproven: bool = False) -> StringCommand:
+    """Call the action at ``uri``. ``is_unproven``: a lost answer is settled by what follows."""
+    return StringCommand("POST", QuoteString(uri), _json(body), *(["--unproven"] if is_unproven else []))
+
+
+def expect(uri: str, wanted: Mapping[str, Any], *, within_s: float = 0) -> StringCommand:
+    """Fail unless the resource shows these values within the time."""
+    within = ["--within", f"{within_s:g}"] if within_s else []
+    return StringCommand("EXPECT", QuoteString(uri), _json(wanted), *within)
+
+
+def refuse(reason: object) -> StringCommand:
+    """Fail this host, and only this one, with a reason."""
+    return StringCommand("REFUSE", QuoteString(str(reason)))
+
+
+def unreadable(what: str) -> StringCommand:
+    """Refuse because a fact is missing: what is unknown is never changed."""
+    return refuse(f"the BMC did not tell {what}, so nothing is changed")
+
+
+def show_diff(lines: Iterable[str]) -> None:
+    """Print ``name: current → desired`` lines where ``--diff`` was given; once, before anything is changed."""
+    if state.config.DIFF and state.current_stage == StateStage.Prepare:
+        for line in lines:
+            host.log(f"  {line}", logger.info)
+
+
+def line(name: str, current: object, desired: object) -> str:
+    """Return one line of a diff."""
+    return f"{name}: {_text(current)} → {_text(desired)}"
+
+
+def _text(value: object) -> str:
+    return "unknown" if value is None else str(value)

@@ -1,0 +1,87 @@
+"""Virtual media of the BMC. Every slot is emptied before one is filled: BMCs refuse a second image or boot the old."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyinfra.api.operation import operation
+from pyinfra.context import host
+
+from metalwright.facts.redfish import VirtualMedia
+from metalwright.operations.redfish.requests import Commands, expect, line, patch, post, refuse, show_diff, unreadable
+
+SETTLE_S = 60.0
+"""How long a BMC may take to fetch an image or to let go of one."""
+
+MAX_URL_CHARS = 255
+"""Longer image URLs are refused by some BMCs."""
+
+
+@operation()
+def inserted(image: str) -> Commands:
+    """Have ``image`` (a URL, or ``{secret:media-url}``) in a CD slot and nothing in any other.
+
+    The connector allows this only for a node of the inventory with a grant: what boots from it owns the machine.
+    """
+    seen = host.get_fact(VirtualMedia)
+    if seen is None:
+        yield unreadable("its virtual media")
+        return
+    yield from insert_commands(seen, image)
+
+
+@operation()
+def ejected() -> Commands:
+    """Have every slot empty."""
+    seen = host.get_fact(VirtualMedia)
+    if seen is None:
+        yield unreadable("its virtual media")
+        return
+    full = [slot for slot in seen["slots"] if slot["is_inserted"]]
+    if not full:
+        host.noop("no virtual medium is inserted")
+        return
+    yield from eject_commands(full)
+
+
+def insert_commands(seen: Mapping[str, Any], image: str) -> Commands:
+    """Yield what brings ``image`` into the best slot of ``seen`` (fact VirtualMedia)."""
+    slot = cd_slot(seen["slots"])
+    if slot is None:
+        yield refuse(f"this BMC has no virtual CD: its slots are {[item['types'] for item in seen['slots']] or 'none'}")
+        return
+    if len(image) > MAX_URL_CHARS:
+        yield refuse(f"the image URL has {len(image)} characters; BMCs take {MAX_URL_CHARS}")
+        return
+    others = [item for item in seen["slots"] if item["is_inserted"] and item != slot]
+    if slot["is_inserted"] and slot["image"] == image and not others:
+        host.noop("the image is inserted")
+        return
+    show_diff([line("virtual media", slot["image"], image)])
+    yield from eject_commands(others + ([slot] if slot["is_inserted"] and slot["image"] != image else []))
+    if slot["image"] != image:
+        if slot["insert_uri"]:
+            yield post(slot["insert_uri"], {"Image": image}, is_unproven=True)
+        else:
+            yield patch(slot["uri"], {"Image": image, "Inserted": True, "WriteProtected": True}, is_unproven=True)
+    yield expect(slot["uri"], {"Inserted": True, "Image": image}, within_s=SETTLE_S)
+
+
+def eject_commands(slots: Sequence[Mapping[str, Any]]) -> Commands:
+    """Yield what empties the slots, each with its read-back."""
+    for slot in slots:
+        if slot["eject_uri"]:
+            yield post(slot["eject_uri"], {}, is_unproven=True)
+        else:
+            yield patch(slot["uri"], {"Image": None, "Inserted": False}, is_unproven=True)
+        yield expect(slot["uri"], {"Inserted": False}, within_s=SETTLE_S)
+
+
+def cd_slot(slots: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """Return the slot to use: one for CDs, else one for DVDs, else one that does not say; a filled one last."""
+    for kind in ("CD", "DVD", None):
+        fitting = [slot for slot in slots if (kind in slot["types"] if kind else not slot["types"])]
+        if fitting:
+            return min(fitting, key=lambda slot: bool(slot["is_inserted"]))
+    return None

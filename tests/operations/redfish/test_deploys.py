@@ -1,0 +1,136 @@
+"""The BMC deploys with the real pyinfra on simulated machines: what they change, prove, refuse and leave alone."""
+
+from __future__ import annotations
+
+import http.server
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tests.operations.redfish.site import FACTORY_PASSWORD, LabSite
+
+
+def test_bios_is_written_once_and_in_force_after_the_restart(site: LabSite) -> None:
+    preview = site.pyinfra("inventory/bmcs.py", "deploys/bios.py", "--dry", "--diff", "--limit", "rack-1")
+    assert preview.code == 0
+    assert "SysProfile: Balanced → Performance" in preview.text
+    assert site.writes("lab-1") == []
+
+    first = site.deploy("bios", "--limit", "lab-1")
+    assert first.changed == {"BIOS attributes", "Restart for BIOS attributes"}
+    machine = site.machines["lab-1"].system
+    assert machine.state.bios["SysProfile"] == "Performance"
+    assert machine.power_state == "On"
+
+    second = site.deploy("bios", "--limit", "lab-1")
+    assert (second.code, second.changed) == (0, set())
+    assert site.open_sessions() == 0
+
+
+def test_the_factory_password_is_replaced_and_shown_nowhere(site: LabSite) -> None:
+    first = site.pyinfra("-y", "-vvv", "--debug-all", "inventory/bmcs.py", "deploys/credentials.py")
+    assert first.code == 0, first.text
+    services = site.services()
+    login = services.credentials.current("lab-1")
+    services.journal.close()
+    assert login is not None
+    assert login.password.reveal() not in first.text
+    assert FACTORY_PASSWORD not in first.text
+    assert "{secret:staged-password}" in first.text
+    assert site.machines["lab-1"].bmc.gate.check_password("admin", login.password.reveal())
+
+    second = site.deploy("credentials", FACTORY_PASSWORD="not-needed-any-more")
+    assert (second.code, second.changed) == (0, set())
+    refused = site.machines["lab-1"].system.log.of_kind("LoginRefused")
+    assert refused == []
+    assert site.open_sessions() == 0
+
+
+def test_a_password_change_that_was_cut_off_is_finished_by_the_next_run(site: LabSite) -> None:
+    site.machines["lab-1"].system.faults.set("drop-after-effect", method="PATCH", path="Accounts/1", times=1)
+    assert site.deploy("credentials").code == 0
+    again = site.deploy("credentials")
+    assert (again.code, again.changed) == (0, set())
+
+
+def test_the_bmc_is_hardened_and_the_second_run_changes_nothing(site: LabSite) -> None:
+    first = site.deploy("harden")
+    assert first.changed == {"BMC protocols", "BMC clock"}
+    second = site.deploy("harden")
+    assert (second.code, second.changed) == (0, set())
+
+
+def test_the_bmc_moves_to_its_allocated_address_as_the_last_act(site: LabSite) -> None:
+    run = site.deploy("address")
+    assert (run.code, run.changed) == (0, {"BMC address"})
+    assert site.writes("lab-1") == ["PATCH /redfish/v1/Managers/1/EthernetInterfaces/1"]
+    moved = site.machines["lab-1"].system.log.of_kind("AddressChanged")
+    assert moved[-1].args[1].startswith("127.83.64.")
+
+    again = site.deploy("address")
+    assert (again.code, again.changed) == (0, set())
+    assert site.open_sessions() == 0
+
+
+def test_power_is_brought_to_the_wanted_state(site: LabSite) -> None:
+    machine = site.machines["lab-1"].system
+    assert site.deploy("power", "--data", "power=On").changed == {"Power"}
+    assert machine.power_state == "On"
+    assert site.deploy("power", "--data", "power=On").changed == set()
+    assert site.deploy("power_off").changed == {"Power off"}
+    assert machine.power_state == "Off"
+
+
+def test_a_reset_without_effect_fails_by_its_read_back(site: LabSite) -> None:
+    site.machines["lab-1"].system.faults.set("reset-ignored", times=1)
+    run = site.pyinfra(
+        "-y", "inventory/bmcs.py", "exec", "--", "EXPECT", "@system", '\'{"PowerState": "On"}\'', "--within", "1"
+    )
+    assert run.code == 1
+    assert "the BMC accepted the change but does not show it" in run.text
+    assert "PowerState = 'Off'" in run.text
+
+
+def test_image_without_a_grant_is_refused_and_the_other_host_goes_on(pair: LabSite) -> None:
+    run = pair.pyinfra("-y", "inventory/bmcs.py", "deploys/image.py")
+    assert run.code == 1
+    assert "metalwright plan lab-1 --grant" in run.text
+    assert pair.writes("lab-1") == pair.writes("lab-2") == []
+
+    pair.grant("lab-2")
+    with served(b"\0" * 4096) as url:
+        run = pair.pyinfra("-y", "-vvv", "inventory/bmcs.py", "deploys/image.py", METALWRIGHT_MEDIA_URL=url)
+    assert run.code == 1
+    assert "[lab-1] hint: metalwright plan lab-1 --grant" in run.text
+    assert pair.writes("lab-1") == []
+    kinds = [event.kind for event in pair.machines["lab-2"].system.log.entries if event.kind != "Request"]
+    assert kinds.index("MediaInserted") < kinds.index("PowerOn")
+    assert "SECRETMEDIUM" not in run.text
+
+    again = pair.deploy("boot_disk", "--limit", "lab-2")
+    assert "No virtual medium" in again.changed
+    assert pair.machines["lab-2"].system.state.media.image in ("", None)
+    assert pair.deploy("boot_disk", "--limit", "lab-2").changed == set()
+    assert pair.open_sessions() == 0
+
+
+@contextmanager
+def served(content: bytes) -> Iterator[str]:
+    """Serve one medium over HTTP on loopback at an unguessable path."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *args: object) -> None:
+            """Keep quiet."""
+
+    with http.server.ThreadingHTTPServer(("127.83.9.2", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.83.9.2:{server.server_address[1]}/m/SECRETMEDIUM-SECRETMEDIUM-SECRETMEDIUM/boot.iso"
+        server.shutdown()
+        thread.join()
