@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from scripts.reference import commands, errors, state_table
+from scripts.reference import commands, errors, pyinfra_parts, state_table
 
 from metalwright.loading.schemas import SCHEMA_NAMES, render_schema
 
@@ -23,6 +23,7 @@ def pages() -> dict[str, str]:
     return {
         "commands.md": NOTE + commands.render(),
         "errors.md": NOTE + errors.render(),
+        "pyinfra.md": NOTE + pyinfra_parts.render(),
         "state-table.md": NOTE + state_table.render(),
         **schemas,
     }

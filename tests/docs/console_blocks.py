@@ -23,6 +23,8 @@ SHELL_LANGUAGES = ("bash", "sh", "shell", "shell-session", "zsh")
 _FENCE = re.compile(r"^(?P<indent>\s*)(?P<ticks>`{3,})(?P<language>[\w-]*)")
 _MARK = re.compile(r"^\s*<!--\s*(?P<key>run|not run):\s*(?P<value>.+?)\s*-->\s*$")
 COMMAND_TIMEOUT_S = 120
+LOOPBACK = "127.88."
+"""Loopback prefix of simulated machines in the pages; each test process takes one of its own instead."""
 
 
 @dataclass(frozen=True)
@@ -126,11 +128,12 @@ class Session:
 
     def run(self, command: str, timeout_s: float = COMMAND_TIMEOUT_S) -> tuple[int, str]:
         """Exit code, and stdout with stderr, of one command."""
+        own_loopback = f"127.{100 + os.getpid() % 100}."
         script = "\n".join(
             [
                 f"[ ! -f {self._quoted(self._variables)} ] || . {self._quoted(self._variables)}",
                 f"(exit {self.status})",
-                command,
+                command.replace(LOOPBACK, own_loopback),
                 "status=$?",
                 f"export -p > {self._quoted(self._variables)}; pwd > {self._quoted(self._where)}; exit $status",
             ]
@@ -149,7 +152,7 @@ class Session:
         if self._where.exists():
             self.directory = Path(self._where.read_text(encoding="utf-8").strip())
         self.status = done.returncode
-        return done.returncode, done.stdout
+        return done.returncode, done.stdout.replace(own_loopback, LOOPBACK)
 
     @staticmethod
     def _quoted(path: Path) -> str:

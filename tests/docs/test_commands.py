@@ -17,6 +17,8 @@ from tests.docs.console_blocks import (
     run_blocks,
 )
 
+from metalwright.simulator.lab import Lab
+
 LAB_TIMEOUT_S = 1200
 MOST_LEFT_OUT = 6
 
@@ -46,7 +48,11 @@ def test_commands_stand_in_console_fences_with_a_known_mark(page: Path) -> None:
 def test_commands_of_a_site_do_what_the_page_shows(page: Path, tmp_path: Path) -> None:
     directory = tmp_path / "work"
     directory.mkdir()
-    run_blocks(blocks_of(page, "site"), Session(directory, tmp_path, plain_environment(tmp_path)))
+    try:
+        run_blocks(blocks_of(page, "site"), Session(directory, tmp_path, plain_environment(tmp_path)))
+    finally:
+        for lab in directory.glob("*/.metalwright/lab"):
+            Lab(lab).down(wipe=True)
 
 
 @pytest.mark.parametrize("page", pages_with("clone"), ids=_name)
