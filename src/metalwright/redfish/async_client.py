@@ -21,7 +21,7 @@ from redfish.aio import (  # type: ignore[import-untyped]  # DMTF's library has 
 )
 
 from metalwright.errors import BmcUnreachableError
-from metalwright.redfish import dialogue, sessions, tasks
+from metalwright.redfish import dialogue, links, sessions, tasks
 from metalwright.redfish.client import Contact, Origin
 from metalwright.redfish.dialogue import Collection
 from metalwright.redfish.pins import fingerprint_of, normalise, peer_context
@@ -86,6 +86,7 @@ class AsyncClient:
     def __init__(self, contact: Contact) -> None:
         self.contact = contact
         self.state = contact.state()
+        self.topology = links.Topology(declared=contact.declared)
         self.fingerprint: str | None = None
         self.is_first_use = False
         self._login_lock = asyncio.Lock()
@@ -150,6 +151,15 @@ class AsyncClient:
         ``problems`` of the result says in what way the collection is incomplete; members are not read.
         """
         return await self._run(dialogue.list_members(self.state, path))
+
+    async def find(self, expression: str) -> JsonObject:
+        """Return what an expression such as ``@system/Bios`` leads to (:mod:`metalwright.redfish.links`).
+
+        With ``*`` in it the answer is ``{"Members": [...], "problems": [...]}``. Raises BmcAnswerError when the BMC
+        does not offer it.
+        """
+        found = await self._run(links.find(self.state, self.topology, expression))
+        return dict(found.value) if isinstance(found.value, Mapping) else {"value": found.value}
 
     async def patch(self, path: str, body: Mapping[str, Any], *, secrets: tuple[str, ...] = ()) -> Response:
         """Change properties, conditional on the present entity tag; read back what you wrote."""

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from metalwright.errors import UsageError
 from metalwright.redfish.credentials import Credentials, LoginLatch, MemoryLatch
+from metalwright.redfish.links import Declared
 from metalwright.redfish.pins import MemoryPins, PinStore
 from metalwright.redfish.state import BmcState, Limits
 
@@ -59,7 +60,8 @@ class Contact:
     """How to reach one BMC.
 
     ``key`` names the BMC in pins and latches (a node name, or by default its host:port); ``credentials`` None reads
-    anonymously (the service root only, at most BMCs).
+    anonymously (the service root only, at most BMCs). ``declared`` tells which host is meant, where
+    a BMC lists several.
     """
 
     address: str
@@ -69,6 +71,7 @@ class Contact:
     latch: LoginLatch = field(default_factory=MemoryLatch)
     limits: Limits = field(default_factory=Limits)
     allow_http: bool = False
+    declared: Declared = field(default_factory=Declared)
 
     @property
     def origin(self) -> Origin:
