@@ -1,0 +1,194 @@
+"""Ordering a deployment: from a node, a grant and an image to a boot medium that is ready to be inserted.
+
+The one way to get a medium, for the runner and for plain pyinfra alike: without a valid grant there is none.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from metalwright.errors import GrantError, ImageError
+from metalwright.imaging.catalogue import ImageCatalogue
+from metalwright.imaging.deployments import MediaNetwork, PreparedDeployment, prepare_deployment
+from metalwright.imaging.media import write_media
+from metalwright.imaging.ramdisk import Ramdisk, build_ramdisk
+from metalwright.imaging.seed import node_address, render_seed
+from metalwright.imaging.server_certificate import load_server_certificate
+from metalwright.model.agent_protocol import DiskRule, ExpectedIdentity
+from metalwright.model.deployment import Deployment
+from metalwright.model.grant import Grant
+from metalwright.model.image import Image, Stamp
+from metalwright.model.rack import Node
+from metalwright.ssh.keys import ensure_private_key, public_half
+from metalwright.workspace import Workspace
+
+CACHE_VARIABLE = "METALWRIGHT_CACHE"
+
+
+@dataclass(frozen=True)
+class Order:
+    """A medium that the boot server serves at ``media_url`` (unguessable) until the deployment ends."""
+
+    deployment: Deployment
+    media_url: str = field(repr=False)
+
+
+def cache_dir() -> Path:
+    """Where built ramdisks are kept: ``METALWRIGHT_CACHE``, else the user's cache directory."""
+    told = os.environ.get(CACHE_VARIABLE)
+    if told:
+        return Path(told)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "metalwright"
+
+
+def login_key(workspace: Workspace) -> Path:
+    """The private key that metalwright logs in to nodes with, made for the site when none is named."""
+    named = workspace.repository.site.ssh.private_key
+    if named is not None:
+        return workspace.paths.root / Path(named).expanduser()
+    return ensure_private_key(workspace.paths.state / "ssh" / "id_ed25519")
+
+
+def pinned_image(workspace: Workspace, node: str) -> tuple[Image, Path]:
+    """The image that the node's blueprint pins, and its file.
+
+    Raises:
+        ImageError: not in the catalogue, or the catalogue's digest is not the pinned one.
+    """
+    pin = workspace.blueprint(node).image
+    catalogue = ImageCatalogue(workspace.paths.images)
+    image = catalogue.get(pin.name, pin.version)
+    if image.file_sha256 != pin.file_sha256:
+        raise ImageError(
+            "the image in the catalogue is not the one that the blueprint pins",
+            where=f"{pin.name}@{pin.version}",
+            expected=f"sha256:{pin.file_sha256}",
+            found=f"sha256:{image.file_sha256}",
+            hint="fetch the pinned image, or release a blueprint version that pins this one",
+        )
+    return image, catalogue.file_path(image)
+
+
+def order_deployment(workspace: Workspace, node_name: str, run: str, *, now: datetime | None = None) -> Order:
+    """Prepare and keep a deployment for the node, and write its medium.
+
+    Raises:
+        GrantError: no valid grant; nothing was made.
+        ImageError: image, ramdisk, template or address is missing.
+    """
+    now = now or datetime.now(UTC)
+    node = workspace.repository.node(node_name)
+    image, image_path = pinned_image(workspace, node_name)
+    grant = valid_grant(workspace, node_name, image.file_sha256, run, now)
+    ramdisk = build_ramdisk(cache_dir())
+    prepared = _prepare(workspace, node, image, image_path, grant, run, now)
+    _write_medium(workspace, node, ramdisk, prepared)
+    workspace.journal.deployments.create(prepared.deployment)
+    server = workspace.repository.site.boot_server
+    return Order(prepared.deployment, prepared.media_url(f"http://{server.address_for_bmc}:{server.http_port}"))
+
+
+def valid_grant(workspace: Workspace, node: str, image_sha256: str, run: str, now: datetime) -> Grant:
+    """The grant that allows this write.
+
+    Raises:
+        GrantError: there is none; the hint names the command that makes one.
+    """
+    grant = workspace.journal.grants.find_valid(node, image_sha256, now, run=run)
+    if grant is None:
+        raise GrantError(
+            "no grant allows to write this node's disk",
+            where=node,
+            expected=f"a grant for image sha256:{image_sha256[:12]}…",
+            found="none that is valid now",
+            hint=f"metalwright plan {node} --grant",
+        )
+    return grant
+
+
+def _prepare(
+    workspace: Workspace, node: Node, image: Image, image_path: Path, grant: Grant, run: str, now: datetime
+) -> PreparedDeployment:
+    stamp = Stamp(
+        node=node.name,
+        run=run,
+        recipe=workspace.recipe(node.name),
+        image=f"sha256:{image.file_sha256}",
+        journal=workspace.journal.id,
+        written=now,
+    )
+    return prepare_deployment(
+        run=run,
+        node=node.name,
+        expect=_expected_identity(node),
+        image=image,
+        image_path=image_path,
+        disk=_disk_rule(workspace, node, grant),
+        overwrite=grant.overwrite,
+        stamp=stamp,
+        seed=render_seed(
+            workspace.paths.root / "templates", workspace.repository, node.name, [public_half(login_key(workspace))]
+        ),
+        media_dir=workspace.paths.state / "media",
+        now=now,
+        lifetime=timedelta(minutes=workspace.repository.site.limits.image_minutes + 60),
+    )
+
+
+def _expected_identity(node: Node) -> ExpectedIdentity:
+    """The declared keys that the booted system can see: SMBIOS serial and UUID, and host port MACs.
+
+    The BMC's MAC cannot be seen from the host; the port MACs stand in where they are declared.
+    """
+    macs = tuple(port.mac for port in node.ports)
+    keys: list[str] = [key for key in ("serial", "uuid") if key in node.identity]
+    if macs:
+        keys.append("macs")
+    if not keys:
+        raise ImageError(
+            "nothing declared about this node can be seen from inside it",
+            where=node.name,
+            expected="a serial, a UUID, or the MACs of host ports",
+            hint="add `ports:` with their MACs to the rack file",
+        )
+    return ExpectedIdentity.model_validate({"keys": keys, "serial": node.serial, "uuid": node.uuid, "macs": macs})
+
+
+def _disk_rule(workspace: Workspace, node: Node, grant: Grant) -> DiskRule:
+    group, choice = workspace.blueprint(node.name).system_drive, node.system_disk
+    return DiskRule(
+        role=group.role,
+        serial=(choice.serial if choice else None) or grant.disk_serial,
+        wwn=choice.wwn if choice else None,
+        min_bytes=group.min_bytes,
+        max_bytes=group.max_bytes,
+        protocol=group.protocol,
+    )
+
+
+def _write_medium(workspace: Workspace, node: Node, ramdisk: Ramdisk, prepared: PreparedDeployment) -> None:
+    server = workspace.repository.site.boot_server
+    certificate = load_server_certificate(workspace.paths.state / "boot-server")
+    config = prepared.media_config(
+        f"https://{server.address_for_node}:{server.https_port}", certificate.cert_pem, _media_network(workspace, node)
+    )
+    write_media(ramdisk, config, prepared.deployment.media_path)
+
+
+def _media_network(workspace: Workspace, node: Node) -> MediaNetwork | None:
+    """The port and address that the ramdisk uses; DHCP where the node's ports are not declared."""
+    attachments = workspace.blueprint(node.name).network
+    macs = [port.mac for port in node.ports if attachments and port.role == attachments[0].role]
+    if not macs:
+        return None
+    purpose = attachments[0].networks[0]
+    network = workspace.repository.network_of_purpose(purpose)
+    return MediaNetwork(
+        mac=macs[0],
+        address=node_address(workspace.repository, node.name, purpose),
+        gateway=network.gateway if network else None,
+    )

@@ -1,0 +1,155 @@
+"""A site as commands work on it: what people wrote, the journal, and the answers that need both.
+
+Where a BMC answers now, which SSH key a node must show, which recipe applies: each has one answer, here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from metalwright import __version__
+from metalwright.errors import AddressError
+from metalwright.journal.journal import Journal
+from metalwright.journal.opening import open_journal
+from metalwright.loading import SitePaths, load_site
+from metalwright.model.blueprint import Blueprint
+from metalwright.model.digests import recipe_digest
+from metalwright.model.rack import Node
+from metalwright.model.repository import SiteRepository
+from metalwright.planning import Desired
+from metalwright.secrets.bmc_credentials import BmcCredentials
+from metalwright.secrets.opening import open_bmc_credentials
+from metalwright.ssh import Target
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where a BMC is reached. ``source`` says how we know."""
+
+    address: str
+    port: int
+    source: str
+
+    @property
+    def url(self) -> str:
+        """``https://address:port``."""
+        host = f"[{self.address}]" if ":" in self.address else self.address
+        return f"https://{host}:{self.port}"
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Open it with :func:`open_workspace`."""
+
+    paths: SitePaths
+    repository: SiteRepository
+    journal: Journal
+    bmc_credentials: BmcCredentials
+
+    def blueprint(self, node: str) -> Blueprint:
+        """The blueprint that the node is pinned to."""
+        return self.repository.blueprint_of(node)
+
+    def recipe(self, node: str) -> str:
+        """Digest of all that would be done to the node: blueprint, rendered inputs, deploy trees, tool version."""
+        inputs = {
+            "node": self.repository.node(node).to_json(),
+            "addresses": self.repository.addresses.of_node(node),
+            "networks": [network.to_json() for network in self.repository.networks],
+            "site": self._site_inputs(),
+        }
+        return recipe_digest(self.blueprint(node), inputs, self.repository.tree_digest, __version__)
+
+    def desired(self, node: str, disk_serial: str | None) -> Desired:
+        """What git wants of the node; ``disk_serial`` is the system disk chosen from the BMC's own list."""
+        return Desired(
+            node=self.repository.node(node),
+            blueprint=self.blueprint(node),
+            recipe=self.recipe(node),
+            addresses=self.repository.addresses.of_node(node),
+            disk_serial=disk_serial,
+        )
+
+    def allocated_bmc(self, node: str) -> Endpoint:
+        """The BMC address that the lock file gives to the node.
+
+        Raises:
+            AddressError: none is allocated.
+        """
+        network = self.repository.network_of_purpose("oob-management")
+        address = self.repository.addresses.of_node(node).get(network.name) if network else None
+        if address is None:
+            raise AddressError(
+                "no BMC address is allocated",
+                where=node,
+                hint="run `metalwright addresses allocate` and commit inventory/addresses.lock",
+            )
+        return Endpoint(address, self._port(self.repository.node(node)), "addresses.lock")
+
+    def bmc_endpoint(self, node: str) -> Endpoint:
+        """Where the BMC answers now: last seen by discovery, else declared, else its allocated address.
+
+        Raises:
+            AddressError: nothing is known.
+        """
+        declared = self.repository.node(node)
+        seen = self.journal.bmc_addresses.get(node)
+        if seen is not None:
+            return Endpoint(seen.address, seen.port, "journal")
+        if declared.bmc_address is not None:
+            return Endpoint(declared.bmc_address, self._port(declared), "rack file")
+        return self.allocated_bmc(node)
+
+    def ssh_target(self, node: str) -> Target:
+        """Where SSH to the node goes.
+
+        Raises:
+            AddressError: the node has neither an ``ssh:`` entry nor a host-management address.
+        """
+        declared, user = self.repository.node(node), self.repository.site.ssh.user
+        if declared.ssh is not None:
+            return Target(node, declared.ssh.host, declared.ssh.port, user)
+        network = self.repository.network_of_purpose("host-management")
+        address = self.repository.addresses.of_node(node).get(network.name) if network else None
+        if address is None:
+            raise AddressError(
+                "no host-management address is allocated", where=node, hint="run `metalwright addresses allocate`"
+            )
+        return Target(node, address, 22, user)
+
+    def ssh_host_key(self, node: str) -> str | None:
+        """The key that the node must show: of its newest deployment, else of its last known-good tuple in git."""
+        current = self.journal.host_keys.current(node)
+        if current is not None:
+            return current.key
+        known = self.repository.known_good.of_node(node)
+        return known.ssh_host_key if known else None
+
+    def known_hosts(self) -> Path:
+        """The site's own known_hosts file."""
+        return self.paths.state / "known_hosts"
+
+    def _port(self, node: Node) -> int:
+        return node.bmc_port or self.repository.site.redfish.port
+
+    def _site_inputs(self) -> dict[str, object]:
+        site = self.repository.site.to_json()
+        return {key: site[key] for key in ("name", "domain", "ntp", "dns", "admins", "ssh", "apt", "bmc_user")}
+
+
+@contextmanager
+def open_workspace(root: Path) -> Iterator[Workspace]:
+    """Load the site at ``root`` and open its journal and secret store.
+
+    Raises:
+        LoadingError, InvalidFilesError: the site's files are wrong.
+        JournalError, SecretError: the state cannot be used; nothing was changed.
+    """
+    root = root.resolve()
+    repository = load_site(root)
+    paths = SitePaths(root)
+    with open_journal(repository.site, paths.state) as journal:
+        yield Workspace(paths, repository, journal, open_bmc_credentials(repository.site, paths.state))
