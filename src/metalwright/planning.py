@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from metalwright.errors import PlanError
-from metalwright.lifecycle.observations import Observation
 from metalwright.model.blueprint import Blueprint
 from metalwright.model.digests import digest
 from metalwright.model.phase import PHASES, Phase
@@ -39,10 +38,18 @@ class Desired:
         }
 
 
-def plan_node(desired: Desired, observations: Mapping[Phase, Observation], unknown: Mapping[Phase, str]) -> NodePlan:
-    """The changes of one node in phase order; ``unknown`` says why a phase could not be observed yet."""
-    changes = tuple(change for phase in PHASES if phase in observations for change in observations[phase].changes())
-    node = desired.node
+def plan_node(
+    desired: Desired,
+    changes_by_phase: Mapping[Phase, tuple[Change, ...]],
+    unknown: Mapping[Phase, str],
+    refusals: Mapping[Phase, str] | None = None,
+) -> NodePlan:
+    """The changes of one node in phase order.
+
+    ``unknown`` says why a phase could not be observed yet, ``refusals`` why a phase would stop.
+    """
+    changes = tuple(change for phase in PHASES for change in changes_by_phase.get(phase, ()))
+    node, refused = desired.node, refusals or {}
     return NodePlan(
         node=node.name,
         blueprint=desired.blueprint.ref,
@@ -52,6 +59,7 @@ def plan_node(desired: Desired, observations: Mapping[Phase, Observation], unkno
         disk_serial=desired.disk_serial,
         changes=changes,
         unknown=tuple(f"{phase}: {unknown[phase]}" for phase in PHASES if phase in unknown),
+        refusals=tuple(f"{phase}: {refused[phase]}" for phase in PHASES if phase in refused),
         estimate=Estimate(reboots=_reboots(changes), minutes=None),
     )
 
@@ -60,7 +68,7 @@ def make_plan(desired: Iterable[Desired], node_plans: Iterable[NodePlan]) -> Pla
     """One plan over several nodes; same inputs give the same bytes."""
     wanted = digest({item.node.name: item.fingerprint() for item in desired})
     plans = tuple(sorted(node_plans, key=lambda plan: plan.node))
-    seen = digest({plan.node: {"changes": _plain(plan.changes), "unknown": plan.unknown} for plan in plans})
+    seen = digest({plan.node: {"changes": _plain(plan.changes), "refusals": plan.refusals} for plan in plans})
     whole = digest({"desired": wanted, "observed": seen, "nodes": [_without_estimate(plan) for plan in plans]})
     return Plan(digest=whole, desired=wanted, observed=seen, nodes=plans)
 
@@ -114,7 +122,7 @@ def _plain(changes: tuple[Change, ...]) -> list[dict[str, object]]:
 
 
 def _without_estimate(plan: NodePlan) -> dict[str, object]:
-    return {key: value for key, value in plan.to_json().items() if key != "estimate"}
+    return {key: value for key, value in plan.to_json().items() if key not in ("estimate", "unknown")}
 
 
 def _differences(reviewed: Plan, current: Plan) -> Iterable[str]:

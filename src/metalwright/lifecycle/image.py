@@ -50,7 +50,7 @@ def _after_verified_write(seen: ImageObservation, deployment: Deployment, histor
             {
                 "image": seen.wanted_image,
                 "boot_id": seen.os.boot_id,
-                "written": True,
+                "written": history.count("image") > 0,
                 "read_back_sha256": done.read_back_sha256 if done else None,
                 "disk_serial": done.disk.serial if done else None,
             }

@@ -36,7 +36,11 @@ class Estimate(Frozen):
 
 
 class NodePlan(Frozen):
-    """The changes of one node. ``unknown`` names what could not be observed and will be read in its phase."""
+    """The changes of one node.
+
+    ``unknown`` names what could not be observed and will be read in its phase; ``refusals`` are the phases that
+    would stop as things stand, with the reason.
+    """
 
     node: str
     blueprint: str
@@ -46,6 +50,7 @@ class NodePlan(Frozen):
     disk_serial: str | None = None
     changes: tuple[Change, ...] = ()
     unknown: tuple[str, ...] = ()
+    refusals: tuple[str, ...] = ()
     estimate: Estimate = Estimate()
 
     @property

@@ -57,17 +57,16 @@ def run_pyinfra(call: PyinfraCall) -> PyinfraResult:
     Raises:
         DeployError: pyinfra failed, timed out, or ran on other hosts than asked.
     """
-    command = [
-        str(Path(sys.executable).with_name("pyinfra")),
-        "-y",
-        "--json",
-        call.inventory,
-        call.deploy,
-        "--limit",
-        call.host,
-    ]
-    environment = {**os.environ, **call.environment, "PYINFRA_PROGRESS": "off", "METALWRIGHT_SITE": str(call.site)}
     begun = time.monotonic()
+    done = _spawn(call, "-y")
+    _keep_log(call, done.stdout, done.stderr)
+    return _judge(call, done, time.monotonic() - begun)
+
+
+def _spawn(call: PyinfraCall, mode: str) -> subprocess.CompletedProcess[str]:
+    program = str(Path(sys.executable).with_name("pyinfra"))
+    command = [program, mode, "--json", call.inventory, call.deploy, "--limit", call.host]
+    environment = {**os.environ, **call.environment, "PYINFRA_PROGRESS": "off", "METALWRIGHT_SITE": str(call.site)}
     try:
         done = subprocess.run(
             command,
@@ -87,8 +86,21 @@ def run_pyinfra(call: PyinfraCall) -> PyinfraResult:
             expected=f"at most {call.timeout_s:.0f} s",
             hint="look at the host; run provision again when it answers",
         ) from error
-    _keep_log(call, done.stdout, done.stderr)
-    return _judge(call, done, time.monotonic() - begun)
+    return done
+
+
+def preview_pyinfra(call: PyinfraCall) -> tuple[str, ...]:
+    """The names of the operations that a run would change now; nothing is changed.
+
+    Raises:
+        DeployError: pyinfra failed, or looked at other hosts than asked.
+    """
+    done = _spawn(call, "--dry")
+    payload = _last_json(done.stdout)
+    plan = payload.get("plan") if payload else None
+    if plan is None or done.returncode != 0:
+        raise _failed(call, done, "cannot be previewed")
+    return tuple(item["name"] for item in plan if item["hosts_with_change"])
 
 
 def _keep_log(call: PyinfraCall, stdout: str, stderr: str) -> None:
@@ -102,12 +114,7 @@ def _judge(call: PyinfraCall, done: subprocess.CompletedProcess[str], seconds: f
     payload = _last_json(done.stdout)
     results = payload.get("results") if payload else None
     if results is None or done.returncode != 0:
-        raise DeployError(
-            f"{call.deploy} failed" if done.returncode else f"{call.deploy} did not run",
-            where=call.host,
-            found=_tail(done.stderr) or f"exit code {done.returncode} and no output",
-            hint=f"the whole output is in {call.log}" if call.log else None,
-        )
+        raise _failed(call, done, "failed" if done.returncode else "did not run")
     if results["failed_hosts"] or results["totals"]["hosts"] != 1:
         raise DeployError(
             f"{call.deploy} did not succeed on exactly the host that was asked for",
@@ -123,6 +130,15 @@ def _judge(call: PyinfraCall, done: subprocess.CompletedProcess[str], seconds: f
         changed=tuple(item["name"] for item in operations if item["success"]),
         unchanged=tuple(item["name"] for item in operations if not item["success"]),
         seconds=round(seconds, 2),
+    )
+
+
+def _failed(call: PyinfraCall, done: subprocess.CompletedProcess[str], what: str) -> DeployError:
+    return DeployError(
+        f"{call.deploy} {what}",
+        where=call.host,
+        found=_tail(done.stderr) or f"exit code {done.returncode} and no output",
+        hint=f"the whole output is in {call.log}" if call.log else None,
     )
 
 

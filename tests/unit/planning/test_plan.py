@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from metalwright.errors import PlanError
-from metalwright.lifecycle.observations import AddressObservation, AttributeChange, BiosObservation, Observation
+from metalwright.lifecycle.observations import AddressObservation, AttributeChange, BiosObservation
 from metalwright.model.blueprint import Blueprint
 from metalwright.model.phase import Phase
 from metalwright.model.plan import Plan
@@ -39,9 +39,9 @@ def desired(name: str = "n1", recipe: str = "sha256:r1") -> Desired:
 
 def plan(current: str = "10.0.0.99", recipe: str = "sha256:r1", attribute: str = "Disabled") -> Plan:
     wanted = desired(recipe=recipe)
-    observed: dict[Phase, Observation] = {
-        Phase.BIOS: BiosObservation("lab", to_write=(AttributeChange("SrIov", attribute, "Enabled"),)),
-        Phase.ADDRESS: AddressObservation("10.0.0.2", current, answers_at_allocated=False),
+    observed = {
+        Phase.BIOS: BiosObservation("lab", to_write=(AttributeChange("SrIov", attribute, "Enabled"),)).changes(),
+        Phase.ADDRESS: AddressObservation("10.0.0.2", current, answers_at_allocated=False).changes(),
     }
     return make_plan([wanted], [plan_node(wanted, observed, {Phase.IMAGE: "power is off"})])
 

@@ -1,0 +1,166 @@
+"""From a running system to a ready node: the acceptance run, its certificate, and the known-good tuple."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from metalwright.acceptance.certificate import make_certificate, sign, verify_certificate, write_certificate
+from metalwright.acceptance.expectations import expectations
+from metalwright.acceptance.job import Job
+from metalwright.acceptance.links import links
+from metalwright.acceptance.run import run_acceptance
+from metalwright.acceptance.signing import site_signing_key, trusted_keys
+from metalwright.errors import AcceptanceError
+from metalwright.imaging.ordering import login_key, pinned_image
+from metalwright.lifecycle.observations import AcceptObservation, ReadyObservation
+from metalwright.loading.locks import read_known_good, write_known_good
+from metalwright.model.addresses import KnownGood, KnownGoodLock
+from metalwright.model.certificate import Certificate
+from metalwright.model.image import Stamp
+from metalwright.model.phase import NodeState
+from metalwright.runner.deferrals import unsettled
+from metalwright.runner.file_lock import exclusive
+from metalwright.runner.observe_bmc import BmcObserver
+from metalwright.runner.observe_os import look_at_os
+from metalwright.workspace import Workspace
+
+
+@dataclass
+class Accepting:
+    """Acceptance of one node in one run."""
+
+    workspace: Workspace
+    node: str
+    run: str
+    bmc: BmcObserver
+
+    @property
+    def directory(self) -> Path:
+        """Where JUnit, log and certificate of the newest acceptance lie."""
+        return self.workspace.paths.state / "acceptance" / self.node
+
+    @property
+    def certificate_path(self) -> Path:
+        """The certificate in force."""
+        return self.directory / "certificate.json"
+
+    def observe(self, software_changed: bool) -> AcceptObservation:
+        """The certificate in force, if it is authentic and still about this recipe."""
+        recipe = self.workspace.recipe(self.node)
+        certificate = self._certificate()
+        is_valid = (
+            certificate is not None
+            and certificate.verdict == "PASS"
+            and certificate.recipe == recipe
+            and self._is_of_this_system(certificate)
+        )
+        return AcceptObservation(recipe, certificate, is_valid, software_changed)
+
+    def observe_ready(self, deferred: tuple[str, ...]) -> ReadyObservation:
+        """What no witness has settled, and whether the known-good tuple is recorded in git's lock and the journal."""
+        certificate = self._certificate()
+        left = unsettled(deferred, certificate.tests if certificate else ())
+        if certificate is None:
+            return ReadyObservation((*left, "acceptance"), is_recorded=False)
+        known = self._read_lock().of_node(self.node)
+        status = self.workspace.journal.nodes.get(self.node)
+        is_ready = status is not None and status.state is NodeState.READY
+        return ReadyObservation(left, is_recorded=is_ready and known is not None and known == self._known_good())
+
+    def accept(self) -> dict[str, Any]:
+        """Run the tests on the node and issue a certificate, whatever its verdict.
+
+        Raises:
+            AcceptanceError: the system carries no stamp, so that nothing can be said about it.
+        """
+        stamp = self._stamp()
+        result = run_acceptance(self._job(stamp), self.directory)
+        report = self.bmc.report()
+        serials = {"system": report.system.serial, **{f"drive {d.slot}": d.serial for d in report.drives or ()}}
+        certificate = make_certificate(
+            node=self.node,
+            serials={name: value for name, value in serials.items() if value},
+            recipe=self.workspace.recipe(self.node),
+            image=stamp.image,
+            tests=result.tests,
+            issued=datetime.now(UTC),
+        )
+        write_certificate(sign(certificate, site_signing_key(self.workspace.paths.state)), self.certificate_path)
+        return {"verdict": result.verdict, "tests": len(result.tests), "junit": str(result.junit)}
+
+    def record(self) -> dict[str, Any]:
+        """Keep the known-good tuple in ``inventory/known-good.lock`` and in the journal; the node is ready."""
+        known = self._known_good()
+        path = self.workspace.paths.known_good
+        with exclusive(self.workspace.paths.state / "locks" / "known-good.lock"):
+            others = [item for item in self._read_lock().nodes if item.node != self.node]
+            write_known_good(path, KnownGoodLock(nodes=tuple(sorted((*others, known), key=lambda item: item.node))))
+        self.workspace.journal.nodes.set_known_good(known, self.run)
+        self.workspace.journal.nodes.set_state(self.node, NodeState.READY, "accepted", self.run)
+        return {"known_good": known.to_json()}
+
+    def _read_lock(self) -> KnownGoodLock:
+        path = self.workspace.paths.known_good
+        return read_known_good(path, root=self.workspace.paths.root) if path.exists() else KnownGoodLock()
+
+    def _known_good(self) -> KnownGood:
+        report, pin = self.bmc.report(), self.workspace.blueprint(self.node).image
+        firmware = {"bmc": report.bmc.firmware_version, "bios": report.system.bios_version}
+        return KnownGood(
+            node=self.node,
+            blueprint=self.workspace.blueprint(self.node).ref,
+            recipe=self.workspace.recipe(self.node),
+            image=f"{pin.name}@{pin.version}",
+            image_sha256=pin.file_sha256,
+            firmware={name: version for name, version in firmware.items() if version},
+            certificate="sha256:" + hashlib.sha256(self.certificate_path.read_bytes()).hexdigest(),
+            ssh_host_key=self._host_key(),
+        )
+
+    def _certificate(self) -> Certificate | None:
+        state = self.workspace.paths.state
+        keys = trusted_keys([self.workspace.paths.root / "inventory" / "certificate-keys", state / "certificate.pem"])
+        try:
+            return verify_certificate(self.certificate_path, keys, now=datetime.now(UTC))
+        except AcceptanceError:
+            return None
+
+    def _is_of_this_system(self, certificate: Certificate) -> bool:
+        stamp = look_at_os(self.workspace, self.node).stamp
+        return stamp is not None and stamp.image == certificate.image and stamp.written <= certificate.issued
+
+    def _job(self, stamp: Stamp) -> Job:
+        workspace, repository = self.workspace, self.workspace.repository
+        blueprint, node = workspace.blueprint(self.node), repository.node(self.node)
+        allocated = repository.addresses.of_node(self.node)
+        expected = expectations(
+            blueprint,
+            node,
+            site=repository.site,
+            links=links(blueprint, node, repository.networks, allocated),
+            stamp=stamp,
+            image=pinned_image(workspace, self.node)[0],
+        )
+        return Job(workspace.ssh_target(self.node), self._host_key(), expected, login_key(workspace))
+
+    def _stamp(self) -> Stamp:
+        view = look_at_os(self.workspace, self.node)
+        if view.stamp is None:
+            raise AcceptanceError(
+                "the running system carries no stamp of ours",
+                where=self.node,
+                expected="/etc/metalwright/stamp.json",
+                found=view.detail or view.kind,
+                hint="rebuild the node: only a system that we wrote can be accepted",
+            )
+        return view.stamp
+
+    def _host_key(self) -> str:
+        key = self.workspace.ssh_host_key(self.node)
+        if key is None:
+            raise AcceptanceError("no SSH host key of this node is known", where=self.node, hint="rebuild the node")
+        return key

@@ -1,0 +1,189 @@
+"""The edges of one node: every observation and every act of the state table, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from metalwright.errors import DeployError
+from metalwright.journal.locks import NodeLock, child_environment
+from metalwright.lifecycle import Act
+from metalwright.lifecycle.observations import (
+    Deviation,
+    HardenObservation,
+    ImageObservation,
+    Observation,
+    SoftwareObservation,
+)
+from metalwright.model.deployment import Deployment
+from metalwright.model.phase import NodeState, Phase
+from metalwright.runner.accepting import Accepting
+from metalwright.runner.observe_bmc import BmcObserver
+from metalwright.runner.observe_os import look_at_os
+from metalwright.runner.pyinfra_process import PyinfraCall, PyinfraResult, preview_pyinfra, run_pyinfra
+from metalwright.ssh import record_host_key
+from metalwright.workspace import Workspace
+
+BMC_INVENTORY = "inventory/bmcs.py"
+OS_INVENTORY = "inventory/nodes.py"
+RUN_VARIABLE = "METALWRIGHT_RUN"
+BMC_TIMEOUT_S = 900.0
+SOFTWARE_TIMEOUT_S = 3600.0
+
+
+@dataclass(frozen=True)
+class Purpose:
+    """Why this run looks at the node. ``lease_since`` is ``None`` when nothing will be written (a plan)."""
+
+    run: str
+    is_rebuild: bool = False
+    may_overwrite: bool = False
+    lease_since: datetime | None = None
+    will_be_granted: bool = False
+
+
+@dataclass
+class NodeHandlers:
+    """Handlers of one node for one invocation. ``lock`` is passed on to pyinfra children."""
+
+    workspace: Workspace
+    node: str
+    purpose: Purpose
+    lock: NodeLock | None = None
+    software_changed: bool = False
+    _progress_seen: tuple[str, datetime] | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self.bmc = BmcObserver(self.workspace, self.node)
+        self.accepting = Accepting(self.workspace, self.node, self.purpose.run, self.bmc)
+
+    def observe(self, phase: Phase, deferred: tuple[str, ...]) -> Observation:
+        """See :class:`metalwright.runner.turn.Handlers`."""
+        observers: Mapping[Phase, Callable[[], Observation]] = {
+            Phase.IDENTIFY: self.bmc.identify,
+            Phase.CREDENTIALS: self.bmc.credentials,
+            Phase.MATCH: self.bmc.match,
+            Phase.ADDRESS: self.bmc.address,
+            Phase.FIRMWARE: self.bmc.firmware,
+            Phase.BIOS: self.bmc.bios,
+            Phase.HARDEN: self._harden,
+            Phase.IMAGE: self._image,
+            Phase.SOFTWARE: self._software,
+            Phase.ACCEPT: lambda: self.accepting.observe(self.software_changed),
+            Phase.READY: lambda: self.accepting.observe_ready(deferred),
+        }
+        return observers[phase]()
+
+    def act(self, phase: Phase, act: Act) -> dict[str, Any]:
+        """See :class:`metalwright.runner.turn.Handlers`."""
+        match act.name:
+            case "accept":
+                return self.accepting.accept()
+            case "record":
+                return self.accepting.record()
+            case "software":
+                result = run_pyinfra(self._call(OS_INVENTORY, act.name, SOFTWARE_TIMEOUT_S))
+                self.software_changed = result.did_change
+            case _:
+                result = run_pyinfra(self._call(BMC_INVENTORY, act.name, BMC_TIMEOUT_S))
+        del phase
+        return {"changed": list(result.changed), "unchanged": len(result.unchanged), "seconds": result.seconds}
+
+    def cleanup(self, name: str) -> None:
+        """See :class:`metalwright.runner.turn.Handlers`."""
+        self._run_on_bmc(name)
+
+    def _run_on_bmc(self, name: str) -> PyinfraResult:
+        return run_pyinfra(self._call(BMC_INVENTORY, name, BMC_TIMEOUT_S))
+
+    def _harden(self) -> HardenObservation:
+        changes = preview_pyinfra(self._call(BMC_INVENTORY, "harden", BMC_TIMEOUT_S))
+        return HardenObservation(tuple(Deviation(name, "differs", "as site and blueprint say") for name in changes))
+
+    def _image(self) -> ImageObservation:
+        pin = self.workspace.blueprint(self.node).image
+        deployment = self._deployment()
+        self._trust_reported_key(deployment)
+        power, is_inserted = self.bmc.power_and_media()
+        return ImageObservation(
+            wanted_image=f"{pin.name}@{pin.version}",
+            wanted_sha256=pin.file_sha256,
+            journal_id=self.workspace.journal.id,
+            is_rebuild=self.purpose.is_rebuild,
+            os=look_at_os(self.workspace, self.node),
+            power=power,
+            is_medium_inserted=is_inserted,
+            deployment=deployment,
+            is_own_deployment=self._is_own(deployment),
+            has_grant=self._has_grant(pin.file_sha256),
+            may_overwrite=self.purpose.may_overwrite,
+            was_ready=self._was_ready(),
+            progress_age_s=self._progress_age_s(deployment),
+        )
+
+    def _deployment(self) -> Deployment | None:
+        newest = self.workspace.journal.deployments.newest_of_node(self.node, datetime.now(UTC))
+        if newest is not None and self.purpose.is_rebuild and newest.run != self.purpose.run:
+            return None
+        return newest
+
+    def _is_own(self, deployment: Deployment | None) -> bool:
+        since = self.purpose.lease_since
+        return deployment is not None and since is not None and deployment.created >= since
+
+    def _has_grant(self, image_sha256: str) -> bool:
+        if self.purpose.will_be_granted:
+            return True
+        now = datetime.now(UTC)
+        return self.workspace.journal.grants.find_valid(self.node, image_sha256, now, run=self.purpose.run) is not None
+
+    def _was_ready(self) -> bool:
+        status = self.workspace.journal.nodes.get(self.node)
+        if status is not None and status.state in (NodeState.READY, NodeState.HELD):
+            return True
+        return status is None and self.workspace.repository.known_good.of_node(self.node) is not None
+
+    def _progress_age_s(self, deployment: Deployment | None) -> float | None:
+        """Seconds since the last change that the ramdisk reported, as seen by this invocation."""
+        if deployment is None or deployment.state.is_final:
+            return None
+        now = datetime.now(UTC)
+        mark = f"{deployment.deployment_id} {deployment.state} {deployment.progress}"
+        if self._progress_seen is None or self._progress_seen[0] != mark:
+            self._progress_seen = (mark, now)
+        return (now - self._progress_seen[1]).total_seconds()
+
+    def _trust_reported_key(self, deployment: Deployment | None) -> None:
+        """The host key came over the ramdisk's authenticated channel: SSH may expect it from now on."""
+        if deployment is not None and deployment.done is not None and deployment.done.ssh_host_key:
+            target = self.workspace.ssh_target(self.node)
+            record_host_key(self.workspace.known_hosts(), target.hostname, target.port, deployment.done.ssh_host_key)
+
+    def _software(self) -> SoftwareObservation:
+        known = self.workspace.repository.known_good.of_node(self.node)
+        return SoftwareObservation(self.workspace.recipe(self.node), known.recipe if known else None)
+
+    def _call(self, inventory: str, name: str, timeout_s: float) -> PyinfraCall:
+        deploy = Path("deploys") / f"{name}.py"
+        if not (self.workspace.paths.root / deploy).exists():
+            raise DeployError(
+                "the site repository has no such deploy",
+                where=str(deploy),
+                hint="`metalwright init` in an empty directory shows the files that belong there",
+            )
+        return PyinfraCall(
+            site=self.workspace.paths.root,
+            inventory=inventory,
+            deploy=str(deploy),
+            host=self.node,
+            timeout_s=timeout_s,
+            environment={
+                RUN_VARIABLE: self.purpose.run,
+                **(child_environment([self.lock]) if self.lock is not None else {}),
+            },
+            pass_fds=[self.lock.descriptor] if self.lock is not None else [],
+            log=self.workspace.paths.state / "logs" / self.purpose.run / f"{self.node}.log",
+        )

@@ -1,0 +1,175 @@
+"""What the phases see through the BMC. Reads only; every observation opens its own session and closes it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from metalwright.bios import AttributeRegistry, compile_plan, infer_registry, parse_registry
+from metalwright.errors import BiosError, BmcAnswerError, BmcRefusedError, BmcUnreachableError, IdentityError
+from metalwright.lifecycle.observations import (
+    AddressObservation,
+    AttributeChange,
+    BiosObservation,
+    CredentialsObservation,
+    FirmwareObservation,
+    IdentifyObservation,
+    MatchObservation,
+)
+from metalwright.matching import choose_system_disk, identity_matches, match
+from metalwright.model.report import HardwareReport
+from metalwright.redfish.async_client import AsyncClient
+from metalwright.redfish.inventory import read_reports
+from metalwright.runner.bmc_session import open_bmc
+from metalwright.versions import firmware_checks
+from metalwright.workspace import Endpoint, Workspace
+
+
+@dataclass
+class BmcObserver:
+    """Observes one node. The hardware report of *identify* serves *match* and *firmware* of the same invocation."""
+
+    workspace: Workspace
+    node: str
+    _report: HardwareReport | None = field(default=None, init=False)
+
+    def identify(self) -> IdentifyObservation:
+        """Read the machine and compare its identity keys."""
+        return asyncio.run(self._identify())
+
+    def credentials(self) -> CredentialsObservation:
+        """Try our own login, when there is one."""
+        return asyncio.run(self._credentials())
+
+    def match(self) -> MatchObservation:
+        """Compare the hardware with the blueprint."""
+        declared = self.workspace.repository.node(self.node)
+        return MatchObservation(match(self.workspace.blueprint(self.node), self.report(), declared))
+
+    def address(self) -> AddressObservation:
+        """See where the BMC answers; remembers it in the journal."""
+        return asyncio.run(self._address())
+
+    def firmware(self) -> FirmwareObservation:
+        """Compare firmware versions with the blueprint's constraints."""
+        return FirmwareObservation(firmware_checks(self.workspace.blueprint(self.node).firmware, self.report()))
+
+    def bios(self) -> BiosObservation:
+        """Compile the desired attributes against the registry that this BIOS serves."""
+        return asyncio.run(self._bios())
+
+    def power_and_media(self) -> tuple[str | None, bool]:
+        """Power state, and whether any virtual medium is inserted."""
+        return asyncio.run(self._power_and_media())
+
+    def report(self) -> HardwareReport:
+        """The hardware report of this invocation."""
+        if self._report is None:
+            self.identify()
+        if self._report is None:
+            raise IdentityError("the machine could not be read", where=self.node)
+        return self._report
+
+    def system_disk_serial(self) -> str | None:
+        """Serial of the disk that the rule names, when the BMC lists drives and exactly one fits."""
+        workspace = self.workspace
+        return choose_system_disk(workspace.blueprint(self.node), workspace.repository.node(self.node), self.report())
+
+    async def _identify(self) -> IdentifyObservation:
+        was_pinned = self.workspace.journal.pins.get(self.node) is not None
+        async with open_bmc(self.workspace, self.node) as session:
+            reports = await read_reports(session.client, session.endpoint.address)
+        declared = self.workspace.repository.node(self.node)
+        candidates = [(report, identity_matches(declared, report)) for report in reports]
+        if not candidates:
+            raise IdentityError(
+                "the BMC manages no host system",
+                where=f"{self.node} {session.endpoint.url}",
+                hint="this is the BMC of a DPU, a switch or a power shelf; correct the rack file",
+            )
+        report, findings = min(candidates, key=lambda pair: sum(item.verdict == "FAIL" for item in pair[1]))
+        self._report = report
+        macs = report.bmc.macs or ()
+        serials = {"serial": report.system.serial, "uuid": report.system.uuid, "bmc_mac": next(iter(macs), None)}
+        return IdentifyObservation(tuple(findings), "pinned" if was_pinned else "first-use", serials)
+
+    async def _credentials(self) -> CredentialsObservation:
+        credentials = self.workspace.bmc_credentials
+        user = self.workspace.repository.site.bmc_user
+        candidates = credentials.candidates(self.node)
+        is_staged = any(item.origin == "staged" for item in candidates)
+        if credentials.current(self.node) is None and not is_staged:
+            return CredentialsObservation(user, own_login_works=False)
+        async with open_bmc(self.workspace, self.node) as session:
+            return CredentialsObservation(session.login.user, session.login.origin != "factory", is_staged)
+
+    async def _address(self) -> AddressObservation:
+        wanted, current = self.workspace.allocated_bmc(self.node), self.workspace.bmc_endpoint(self.node)
+        is_there = await self._answers_at(wanted)
+        if is_there:
+            self.workspace.journal.bmc_addresses.record(self.node, wanted.address, wanted.port, datetime.now(UTC))
+        return AddressObservation(wanted.address, wanted.address if is_there else current.address, is_there)
+
+    async def _answers_at(self, endpoint: Endpoint) -> bool:
+        """Whether the node's own BMC answers there: certificate pinned, login works, identity agrees."""
+        try:
+            async with open_bmc(self.workspace, self.node, endpoint) as session:
+                reports = await read_reports(session.client, endpoint.address, parts=())
+        except BmcUnreachableError:
+            return False
+        declared = self.workspace.repository.node(self.node)
+        if not any(all(item.verdict != "FAIL" for item in identity_matches(declared, report)) for report in reports):
+            raise IdentityError(
+                "another machine answers at the allocated BMC address",
+                where=f"{self.node} {endpoint.url}",
+                expected=f"serial {declared.serial}, UUID {declared.uuid}",
+                found="; ".join(f"serial {item.system.serial}, UUID {item.system.uuid}" for item in reports),
+                hint="two BMCs share an address, or two nodes are swapped in the rack file",
+            )
+        return True
+
+    async def _bios(self) -> BiosObservation:
+        profile = self.workspace.blueprint(self.node).bios
+        if profile is None:
+            return BiosObservation("none")
+        async with open_bmc(self.workspace, self.node) as session:
+            client = session.client
+            current = _attributes(await client.find("@system/Bios"))
+            pending = _attributes(await client.find("@bios-settings"))
+            registry = await _registry(client, current)
+        try:
+            plan = compile_plan(registry, profile.attributes, current, pending)
+        except BiosError as error:
+            return BiosObservation(registry.id, refusals=tuple(error.problems) or (error.what,))
+        return BiosObservation(
+            plan.registry,
+            to_write=tuple(AttributeChange(item.attribute, item.current, item.desired) for item in plan.changes),
+            pending=tuple(AttributeChange(item.attribute, item.current, item.desired) for item in plan.pending),
+        )
+
+    async def _power_and_media(self) -> tuple[str | None, bool]:
+        async with open_bmc(self.workspace, self.node) as session:
+            system = await session.client.find("@system")
+            slots = (await session.client.find("@media/*"))["Members"]
+        power = system.get("PowerState")
+        return (power if isinstance(power, str) else None), any(_is_inserted(slot) for slot in slots)
+
+
+def _attributes(body: Mapping[str, Any]) -> dict[str, Any]:
+    attributes = body.get("Attributes")
+    return dict(attributes) if isinstance(attributes, Mapping) else {}
+
+
+async def _registry(client: AsyncClient, current: Mapping[str, Any]) -> AttributeRegistry:
+    """The registry that the BMC serves, or what the present values alone tell."""
+    try:
+        return parse_registry(await client.find("@bios-registry"))
+    except (BmcAnswerError, BmcRefusedError):
+        return infer_registry(current)
+
+
+def _is_inserted(slot: Mapping[str, Any]) -> bool:
+    return bool(slot.get("Inserted")) or slot.get("Image") not in (None, "", "None")

@@ -1,0 +1,144 @@
+"""Plans from the live world: every phase is observed, nothing is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+from metalwright.errors import MetalwrightError
+from metalwright.lifecycle import Act, Effect, Failed, History, Timing, decide
+from metalwright.lifecycle.observations import ImageObservation, Observation
+from metalwright.model.grant import Grant
+from metalwright.model.phase import PHASES, Phase
+from metalwright.model.plan import Change, NodePlan, Plan
+from metalwright.planning import Desired, destructive_nodes, make_plan, plan_node
+from metalwright.runner.handlers import NodeHandlers, Purpose
+from metalwright.runner.provisioning import Kind, chained_run
+from metalwright.workspace import Workspace
+
+GRANT_HOURS = 4
+AFTER_IMAGE = {
+    Phase.SOFTWARE: "apply the software recipe",
+    Phase.ACCEPT: "run the acceptance tests",
+    Phase.READY: "record the known-good tuple",
+}
+
+
+@dataclass(frozen=True)
+class PlanRequest:
+    """What is planned; as :class:`metalwright.runner.provisioning.Request`."""
+
+    nodes: tuple[str, ...]
+    kind: Kind = "provision"
+    overwrite: frozenset[str] = frozenset()
+
+
+@dataclass
+class _NodeView:
+    """What was seen of one node."""
+
+    changes: dict[Phase, tuple[Change, ...]] = field(default_factory=dict)
+    unknown: dict[Phase, str] = field(default_factory=dict)
+    refusals: dict[Phase, str] = field(default_factory=dict)
+
+
+def observe_plan(workspace: Workspace, request: PlanRequest) -> Plan:
+    """Look at every node and say what would change. Nodes are looked at side by side."""
+    parallel = workspace.repository.site.limits.parallel_nodes
+    with ThreadPoolExecutor(max_workers=parallel, thread_name_prefix="plan") as pool:
+        made = list(pool.map(lambda node: _plan_one(workspace, request, node), request.nodes))
+    return make_plan([desired for desired, _ in made], [plan for _, plan in made])
+
+
+def ungranted(workspace: Workspace, plan: Plan, kind: Kind) -> tuple[NodePlan, ...]:
+    """The nodes whose disk would be written and for which no grant is valid yet."""
+    now = datetime.now(UTC)
+    return tuple(
+        item
+        for item in destructive_nodes(plan)
+        if workspace.journal.grants.find_valid(
+            item.node, item.image_sha256, now, run=chained_run(workspace, item.node, kind)
+        )
+        is None
+    )
+
+
+def issue_grants(
+    workspace: Workspace,
+    plan: Plan,
+    nodes: Iterable[NodePlan],
+    how: Literal["plan", "typed"],
+    overwrite: frozenset[str],
+) -> tuple[Grant, ...]:
+    """Allow the disks of these nodes to be written, for a few hours."""
+    return tuple(
+        workspace.journal.grants.make(
+            item.node,
+            image_sha256=item.image_sha256,
+            plan=plan.digest,
+            how=how,
+            valid_for=timedelta(hours=GRANT_HOURS),
+            disk_serial=item.disk_serial,
+            overwrite=item.node in overwrite,
+        )
+        for item in nodes
+    )
+
+
+def _plan_one(workspace: Workspace, request: PlanRequest, node: str) -> tuple[Desired, NodePlan]:
+    purpose = Purpose(
+        run=chained_run(workspace, node, request.kind) or "plan",
+        is_rebuild=request.kind == "rebuild",
+        may_overwrite=node in request.overwrite,
+        will_be_granted=True,
+    )
+    handlers = NodeHandlers(workspace, node, purpose)
+    timing = Timing.from_limits(workspace.repository.site.limits)
+    view = _NodeView()
+    for phase in PHASES:
+        if not _look(handlers, phase, timing, view):
+            break
+    _add_consequences(view)
+    try:
+        disk = handlers.bmc.system_disk_serial() if Phase.IDENTIFY not in view.unknown else None
+    except MetalwrightError:
+        disk = None
+    desired = workspace.desired(node, disk)
+    return desired, plan_node(desired, view.changes, view.unknown, view.refusals)
+
+
+def _look(handlers: NodeHandlers, phase: Phase, timing: Timing, view: _NodeView) -> bool:
+    """Observe one phase; returns whether it makes sense to look further."""
+    try:
+        seen = handlers.observe(phase, ())
+    except MetalwrightError as error:
+        view.unknown[phase] = error.what
+        return phase is not Phase.IDENTIFY
+    decision = decide(seen, History(), timing)
+    if isinstance(decision, Failed) and phase is not Phase.READY:
+        view.refusals[phase] = f"{decision.what} ({decision.found})" if decision.found else decision.what
+        return phase is not Phase.IDENTIFY
+    view.changes[phase] = _changes(seen, decision)
+    return True
+
+
+def _changes(seen: Observation, decision: object) -> tuple[Change, ...]:
+    """The image phase changes what its row decides now, which may be less than a write."""
+    if not isinstance(seen, ImageObservation) or not seen.changes():
+        return seen.changes()
+    if isinstance(decision, Act) and decision.effect is not Effect.DESTROY:
+        return (Change(phase=Phase.IMAGE, what=decision.why, to=seen.wanted_image),)
+    return seen.changes() if isinstance(decision, Act) else ()
+
+
+def _add_consequences(view: _NodeView) -> None:
+    """A written disk starts from nothing: what follows is due again, whatever was accepted before."""
+    if any(change.disruptive for change in view.changes.get(Phase.IMAGE, ())):
+        for phase, what in AFTER_IMAGE.items():
+            view.changes.setdefault(phase, ())
+            if not view.changes[phase]:
+                view.changes[phase] = (Change(phase=phase, what=what),)
+            view.unknown.pop(phase, None)

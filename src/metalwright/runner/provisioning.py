@@ -1,0 +1,175 @@
+"""Provision and rebuild: hold the nodes, serve the media, turn the table. Running it again is resuming it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Literal
+
+from metalwright.errors import LockHeldError, PlanError
+from metalwright.imaging.ordering import cache_dir, pinned_image
+from metalwright.imaging.ramdisk import build_ramdisk
+from metalwright.journal.holding import NodeHold, hold_node
+from metalwright.lifecycle import Failed, Timing
+from metalwright.model.phase import NodeState, Phase
+from metalwright.runner.boot_server import boot_server
+from metalwright.runner.events import RunEvents
+from metalwright.runner.handlers import NodeHandlers, Purpose
+from metalwright.runner.local import run_nodes
+from metalwright.runner.provenance import provenance
+from metalwright.runner.record import JournalRecord
+from metalwright.runner.turn import NodeProgress, NodeTurner, failure_from
+from metalwright.workspace import Workspace
+
+Kind = Literal["provision", "rebuild"]
+SKIPPED_STATES = frozenset({"held", "quarantined", "retired"})
+
+
+@dataclass(frozen=True)
+class Request:
+    """What somebody asked for. ``overwrite`` names nodes whose foreign disk content or unknown OS may be destroyed."""
+
+    nodes: tuple[str, ...]
+    kind: Kind = "provision"
+    overwrite: frozenset[str] = frozenset()
+    plan: str | None = None
+    arguments: tuple[str, ...] = ()
+
+
+@dataclass
+class Outcome:
+    """What became of each node: the run that worked on it, seconds per phase, and the failure, if any."""
+
+    runs: dict[str, str] = field(default_factory=dict)
+    seconds: dict[str, dict[str, float]] = field(default_factory=dict)
+    failures: dict[str, Failed] = field(default_factory=dict)
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether every node is ready."""
+        return not self.failures
+
+
+def check_wanted(workspace: Workspace, nodes: Iterable[str]) -> None:
+    """Refuse nodes that must be left alone.
+
+    Raises:
+        PlanError: names the state and what releases the node.
+    """
+    for name in nodes:
+        wanted = workspace.repository.node(name).state
+        status = workspace.journal.nodes.get(name)
+        held = status is not None and status.state in (NodeState.HELD, NodeState.QUARANTINED, NodeState.RETIRED)
+        if wanted in SKIPPED_STATES or held:
+            raise PlanError(
+                "the node is to be left alone",
+                where=name,
+                expected="state ready in the rack file, and not held",
+                found=f"rack file: {wanted}; journal: {status.state if status else 'nothing'}",
+                hint="change `state:` in its rack file by a reviewed commit",
+            )
+
+
+def chained_run(workspace: Workspace, node: str, kind: Kind) -> str | None:
+    """The killed run of the same kind that this one takes up again, if there is one with the same recipe."""
+    last = workspace.journal.runs.last_of_node(node)
+    if last is None or last.state not in ("running", "waiting"):
+        return None
+    run = workspace.journal.runs.get(last.run)
+    is_same = run.finished is None and run.kind == kind and last.recipe == workspace.recipe(node)
+    return run.id if is_same else None
+
+
+def provision(workspace: Workspace, request: Request, events: RunEvents) -> Outcome:
+    """Bring every node to *ready*; nodes fail one by one, with their reason.
+
+    Raises:
+        ImageError: an image or the ramdisk is missing, before any node is touched.
+    """
+    check_wanted(workspace, request.nodes)
+    for node in request.nodes:
+        pinned_image(workspace, node)
+    build_ramdisk(cache_dir())
+    outcome = Outcome(runs=_runs(workspace, request))
+    with ExitStack() as stack:
+        stack.enter_context(boot_server(workspace))
+        holds = _hold_all(workspace, outcome, stack, events)
+        turners = {
+            node: _turner(workspace, request, node, outcome.runs[node], hold, events) for node, hold in holds.items()
+        }
+        progress = run_nodes(turners, parallel=workspace.repository.site.limits.parallel_nodes)
+    _conclude(workspace, outcome, progress)
+    return outcome
+
+
+def _runs(workspace: Workspace, request: Request) -> dict[str, str]:
+    chained = {node: chained_run(workspace, node, request.kind) for node in request.nodes}
+    if all(chained.values()):
+        return {node: run for node, run in chained.items() if run}
+    commit, is_dirty = provenance(workspace.paths.root)
+    fresh = workspace.journal.runs.start(request.kind, request.arguments, commit=commit, is_dirty=is_dirty)
+    for node in (name for name, run in chained.items() if run is None):
+        workspace.journal.runs.start_node(
+            fresh.id,
+            node,
+            blueprint=workspace.blueprint(node).ref,
+            recipe=workspace.recipe(node),
+            plan=request.plan,
+        )
+    return {node: run or fresh.id for node, run in chained.items()}
+
+
+def _hold_all(workspace: Workspace, outcome: Outcome, stack: ExitStack, events: RunEvents) -> dict[str, NodeHold]:
+    holds: dict[str, NodeHold] = {}
+    for node, run in outcome.runs.items():
+        try:
+            holds[node] = stack.enter_context(hold_node(workspace.journal, workspace.paths.state, node, run))
+        except LockHeldError as error:
+            outcome.failures[node] = failure_from(error)
+            if workspace.journal.runs.get(run).pid == os.getpid():
+                workspace.journal.runs.set_node(run, node, "skipped", error.found)
+            events.node_failed(node, Phase.IDENTIFY, outcome.failures[node])
+    return holds
+
+
+def _turner(
+    workspace: Workspace, request: Request, node: str, run: str, hold: NodeHold, events: RunEvents
+) -> NodeTurner:
+    purpose = Purpose(
+        run=run,
+        is_rebuild=request.kind == "rebuild",
+        may_overwrite=node in request.overwrite,
+        lease_since=hold.lease.since,
+    )
+    return NodeTurner(
+        handlers=NodeHandlers(workspace, node, purpose, hold.lock),
+        record=JournalRecord(workspace.journal, run, node, workspace.recipe(node), request.plan),
+        events=events,
+        timing=Timing.from_limits(workspace.repository.site.limits),
+    )
+
+
+def _conclude(workspace: Workspace, outcome: Outcome, progress: Mapping[str, NodeProgress]) -> None:
+    for node, done in progress.items():
+        outcome.seconds[node] = done.seconds
+        if done.failure is not None:
+            outcome.failures[node] = done.failure
+    for run in {outcome.runs[node] for node in progress}:
+        states = {item.state for item in workspace.journal.runs.nodes_of(run)}
+        if not states & {"running", "waiting"}:
+            workspace.journal.runs.finish(run, "failed" if states & {"failed", "skipped"} else "ok")
+
+
+def unfinished_nodes(workspace: Workspace) -> dict[Kind, tuple[str, ...]]:
+    """The nodes whose newest run was killed before it finished, by kind of run."""
+    found: dict[Kind, list[str]] = {}
+    for node in workspace.repository.nodes():
+        last = workspace.journal.runs.last_of_node(node.name)
+        if last is None or last.state not in ("running", "waiting"):
+            continue
+        run = workspace.journal.runs.get(last.run)
+        if run.finished is None and run.kind in ("provision", "rebuild"):
+            found.setdefault("rebuild" if run.kind == "rebuild" else "provision", []).append(node.name)
+    return {kind: tuple(names) for kind, names in found.items()}
