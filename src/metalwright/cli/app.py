@@ -24,9 +24,14 @@ COMMAND_MODULES: tuple[str, ...] = (
     "init",
     "blueprint",
     "addresses",
+    "image",
+    "plan",
+    "provision",
     "status",
     "journal",
     "credentials",
+    "serve",
+    "lab",
 )
 """Modules under ``metalwright.cli`` that add commands by ``register(app)``, in the order of the help text."""
 

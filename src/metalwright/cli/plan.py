@@ -1,0 +1,88 @@
+"""``metalwright plan``: what would change, in order, with its cost; and the grant for what it destroys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from metalwright.cli.confirmation import confirm_writes
+from metalwright.cli.context import CliContext, print_json
+from metalwright.cli.selection import select_nodes
+from metalwright.loading import write_atomically
+from metalwright.model.digests import canonical_json
+from metalwright.model.plan import Plan
+from metalwright.runner.plans import PlanRequest, issue_grants, observe_plan, ungranted
+from metalwright.workspace import open_workspace
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("plan")(plan)
+
+
+def plan(
+    context: typer.Context,
+    nodes: Annotated[list[str] | None, typer.Argument(help="Nodes to plan.")] = None,
+    rack: Annotated[str | None, typer.Option(help="All nodes of a rack.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the plan as JSON.")] = None,
+    grant: Annotated[bool, typer.Option("--grant", help="Allow the planned disks to be written, for 4 hours.")] = False,
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="Plan a rebuild: the disk is written again.")] = False,
+    overwrite: Annotated[
+        list[str] | None, typer.Option(help="Node whose foreign disk content may be destroyed; repeat for more.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="With --grant: do not ask.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    """Show every change that provision would make, disruptive or not, without changing anything.
+
+    Observes BMC and operating system of each node. With --grant, what it destroys may then be written by plain
+    pyinfra, or by provision.
+    """
+    cli: CliContext = context.obj
+    may_overwrite = frozenset(overwrite or ())
+    with open_workspace(cli.site) as workspace:
+        names = select_nodes(workspace.repository, nodes or [], rack)
+        kind = "rebuild" if rebuild else "provision"
+        made = observe_plan(workspace, PlanRequest(names, "rebuild" if rebuild else "provision", may_overwrite))
+        if out is not None:
+            write_atomically(out, canonical_json(made) + b"\n")
+        if as_json:
+            print_json(made)
+        else:
+            print_plan(cli, made)
+        if grant:
+            wanted = ungranted(workspace, made, "rebuild" if kind == "rebuild" else "provision")
+            confirm_writes(cli, wanted, yes=yes)
+            for item in issue_grants(workspace, made, wanted, "typed", may_overwrite):
+                cli.err.print(f"granted: {item.node} may be written until {item.expires:%Y-%m-%d %H:%MZ} ({item.id})")
+    return 0
+
+
+def print_plan(cli: CliContext, made: Plan) -> None:
+    """The plan as a table, one line a change."""
+    table = Table(box=None, pad_edge=False)
+    for name in ("node", "phase", "change", "from", "to", ""):
+        table.add_column(name, overflow="fold")
+    for item in made.nodes:
+        for change in item.changes:
+            mark = "DISRUPTIVE" if change.disruptive else ""
+            table.add_row(item.node, change.phase, change.what, change.from_ or "", _short(change.to), mark)
+        for refusal in item.refusals:
+            table.add_row(item.node, *refusal.split(": ", 1), "", "", "WOULD STOP")
+        for unknown in item.unknown:
+            table.add_row(item.node, *unknown.split(": ", 1), "", "", "unknown yet")
+        if not (item.changes or item.refusals or item.unknown):
+            table.add_row(item.node, "", "nothing to do", "", "", "")
+    cli.out.print(table)
+    reboots = sum(item.estimate.reboots or 0 for item in made.nodes)
+    writes = sum(item.is_destructive for item in made.nodes)
+    cli.out.print(f"\n{len(made.nodes)} node(s), {writes} disk(s) written, {reboots} reboot(s); plan {made.digest}")
+
+
+def _short(text: str | None) -> str:
+    if text is None:
+        return ""
+    return f"{text[:19]}…" if text.startswith("sha256:") else text

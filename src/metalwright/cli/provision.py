@@ -1,0 +1,182 @@
+"""``metalwright provision``, ``rebuild`` and ``resume``: the durable run."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import ValidationError
+from rich.table import Table
+
+from metalwright.cli.confirmation import confirm_writes
+from metalwright.cli.context import CliContext, print_json
+from metalwright.cli.plan import print_plan
+from metalwright.cli.progress import ProgressLines
+from metalwright.cli.selection import select_nodes
+from metalwright.errors import PlanError, UsageError
+from metalwright.model.phase import PHASES
+from metalwright.model.plan import Plan
+from metalwright.planning import check_still_holds, destructive_nodes, verify_digest
+from metalwright.runner.plans import PlanRequest, issue_grants, observe_plan, ungranted
+from metalwright.runner.provisioning import Kind, Outcome, Request, check_wanted, provision
+from metalwright.runner.provisioning import unfinished_nodes as find_unfinished
+from metalwright.workspace import Workspace, open_workspace
+
+Overwrite = Annotated[
+    list[str] | None, typer.Option(help="Node whose foreign disk content may be destroyed; repeat for more.")
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before disks are written.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("provision")(provision_command)
+    app.command("rebuild")(rebuild_command)
+    app.command("resume")(resume_command)
+
+
+def provision_command(
+    context: typer.Context,
+    nodes: Annotated[list[str] | None, typer.Argument(help="Nodes to provision.")] = None,
+    rack: Annotated[str | None, typer.Option(help="All nodes of a rack.")] = None,
+    plan: Annotated[Path | None, typer.Option(help="Do exactly this reviewed plan, or refuse.")] = None,
+    overwrite: Overwrite = None,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> int:
+    """Bring nodes to ready, phase by phase. Running it again is resuming it; a ready node is not changed.
+
+    Disks are written only after a typed confirmation, --yes, or with a reviewed plan.
+    """
+    cli: CliContext = context.obj
+    with open_workspace(cli.site) as workspace:
+        if plan is not None:
+            reviewed = _read_plan(plan)
+            names = tuple(item.node for item in reviewed.nodes)
+            if nodes or rack:
+                raise UsageError("a plan names its nodes", expected="either nodes or --plan FILE")
+            return _run(cli, workspace, names, "provision", overwrite, reviewed=reviewed, as_json=as_json)
+        names = select_nodes(workspace.repository, nodes or [], rack)
+        return _run(cli, workspace, names, "provision", overwrite, yes=yes, as_json=as_json)
+
+
+def rebuild_command(
+    context: typer.Context,
+    nodes: Annotated[list[str], typer.Argument(help="Nodes to bring back to their image.")],
+    overwrite: Overwrite = None,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> int:
+    """Write a node's system disk again and bring it back to ready; other disks are left alone.
+
+    A disk that does not carry our stamp any more (a destroyed one) needs --overwrite NODE.
+    """
+    cli: CliContext = context.obj
+    with open_workspace(cli.site) as workspace:
+        names = select_nodes(workspace.repository, nodes, None)
+        return _run(cli, workspace, names, "rebuild", overwrite, yes=yes, as_json=as_json)
+
+
+def resume_command(context: typer.Context, yes: Yes = False, as_json: AsJson = False) -> int:
+    """Take up every run that did not finish: the same as running its command again."""
+    cli: CliContext = context.obj
+    with open_workspace(cli.site) as workspace:
+        unfinished = find_unfinished(workspace)
+        if not unfinished:
+            cli.err.print("nothing to resume: every run has finished")
+            return 0
+        codes = [
+            _run(cli, workspace, names, kind, None, yes=yes, as_json=as_json) for kind, names in unfinished.items()
+        ]
+        return max(codes)
+
+
+def _run(
+    cli: CliContext,
+    workspace: Workspace,
+    names: tuple[str, ...],
+    kind: Kind,
+    overwrite: Sequence[str] | None,
+    *,
+    reviewed: Plan | None = None,
+    yes: bool = False,
+    as_json: bool = False,
+) -> int:
+    check_wanted(workspace, names)
+    may_overwrite = frozenset(overwrite or ())
+    cli.err.print(f"looking at {len(names)} node(s) …")
+    current = observe_plan(workspace, PlanRequest(names, kind, may_overwrite))
+    if reviewed is not None:
+        check_still_holds(reviewed, current)
+    elif destructive_nodes(current) and not as_json:
+        print_plan(cli, current)
+    wanted = ungranted(workspace, current, kind)
+    if reviewed is None:
+        confirm_writes(cli, wanted, yes=yes)
+    issue_grants(workspace, current, wanted, "plan" if reviewed is not None else "typed", may_overwrite)
+    request = Request(names, kind, may_overwrite, current.digest, tuple(sys.argv[1:]))
+    outcome = provision(workspace, request, ProgressLines(cli.err))
+    if as_json:
+        print_json(_as_json(outcome))
+    else:
+        _print_outcome(cli, outcome)
+    return 0 if outcome.is_ok else 1
+
+
+def _read_plan(path: Path) -> Plan:
+    try:
+        plan = Plan.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError) as error:
+        raise PlanError("the plan cannot be read", where=str(path), found=str(error).splitlines()[0]) from error
+    verify_digest(plan)
+    return plan
+
+
+def _print_outcome(cli: CliContext, outcome: Outcome) -> None:
+    table = Table(box=None, pad_edge=False)
+    for name in ("node", "result", "seconds", "slowest phase", "why"):
+        table.add_column(name, overflow="fold")
+    for node in outcome.runs:
+        seconds, failure = outcome.seconds.get(node, {}), outcome.failures.get(node)
+        slowest = max(seconds, key=lambda name: seconds[name], default="")
+        told = f"{slowest} {seconds[slowest]:.0f} s" if slowest else ""
+        result, why = ("ready", "") if failure is None else ("FAILED", f"{failure.what}")
+        table.add_row(node, result, f"{sum(seconds.values()):.0f}", told, why)
+    cli.out.print(table)
+
+
+def _as_json(outcome: Outcome) -> dict[str, object]:
+    return {
+        "schema": 1,
+        "nodes": [
+            {
+                "node": node,
+                "run": run,
+                "result": "failed" if node in outcome.failures else "ready",
+                "phases": [
+                    {"name": phase, "seconds": outcome.seconds[node][phase]}
+                    for phase in PHASES
+                    if phase in outcome.seconds.get(node, {})
+                ],
+                "failure": _failure_json(outcome, node),
+            }
+            for node, run in outcome.runs.items()
+        ],
+    }
+
+
+def _failure_json(outcome: Outcome, node: str) -> dict[str, str | None] | None:
+    failure = outcome.failures.get(node)
+    if failure is None:
+        return None
+    return {
+        "code": failure.code,
+        "what": failure.what,
+        "expected": failure.expected,
+        "found": failure.found,
+        "hint": failure.hint,
+    }
