@@ -1,0 +1,142 @@
+"""``demo/result.json``: every value read afterwards from the node, its BMC or its disk, never from our own memory."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from metalwright.demo.shell import Shell
+from metalwright.demo.site import BLUEPRINT, DemoSite, Machine
+from metalwright.errors import LabError
+from metalwright.imaging.agent.stamp import decode_stamp, read_stamp_area
+from metalwright.imaging.ordering import login_key
+from metalwright.model.digests import digest
+from metalwright.simulator.lab import Lab
+from metalwright.ssh import Session, connect
+from metalwright.workspace import Workspace, open_workspace
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the demo must find, known before anything was provisioned."""
+
+    file_sha256: str
+    content_sha256: str
+
+
+def gather(demo: DemoSite, shell: Shell, phases: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
+    """Look at everything and return the result; ``phases`` are seconds per node as the runs told them.
+
+    Raises:
+        LabError: a machine cannot be looked at.
+    """
+    with open_workspace(demo.root) as workspace:
+        nodes = [_node(demo, shell, workspace, machine, phases[machine.name]) for machine in demo.machines]
+    return {"schema": 1, "nodes": nodes}
+
+
+def problems(result: dict[str, Any], expected: Expected, addresses: dict[str, str]) -> list[str]:
+    """What is not as planned, one line each; empty means that the demo succeeded."""
+    found: list[str] = []
+    for node in result["nodes"]:
+        name, image = node["name"], node["image"]
+        checks = {
+            "state": (node["state"], "ready"),
+            "file_sha256": (image["file_sha256"], expected.file_sha256),
+            "content_sha256": (image["content_sha256"], expected.content_sha256),
+            "read_back_sha256": (image["read_back_sha256"], expected.content_sha256),
+            "host-management": (node["addresses"].get("host-management"), addresses[name]),
+            "certificate": (node["verdict"], "PASS"),
+            "data disk": (node["data_disk_is_untouched"], True),
+        }
+        found += [
+            f"{name}: {what} is {seen!r}, expected {wanted!r}"
+            for what, (seen, wanted) in checks.items()
+            if seen != wanted
+        ]
+        found += [f"{name}: phase {item['name']} {item['result']}" for item in node["phases"] if item["result"] != "ok"]
+    return found
+
+
+def _node(
+    demo: DemoSite, shell: Shell, workspace: Workspace, machine: Machine, phases: list[dict[str, Any]]
+) -> dict[str, Any]:
+    report = shell.ask("inspect", machine.name)[0]
+    status = shell.ask("status", machine.name)["nodes"][0]
+    certificate = demo.root.parent / f"{machine.name}.json"
+    verdict = shell.ask("certificate", "verify", str(certificate))
+    host_key = workspace.ssh_host_key(machine.name)
+    if host_key is None:
+        raise LabError("no SSH host key is known", where=machine.name)
+    with connect(workspace.ssh_target(machine.name), host_key=host_key, key=login_key(workspace)) as session:
+        seen = _on_the_node(session)
+    disk = _system_disk(demo, machine)
+    stamp = decode_stamp(read_stamp_area(str(disk))) or {}
+    blueprint = workspace.blueprint(machine.name)
+    deployment = workspace.journal.deployments.newest_of_node(machine.name, datetime.now(UTC))
+    done = deployment.done if deployment else None
+    return {
+        "name": machine.name,
+        "state": status["state"],
+        "serial": report["system"]["serial"],
+        "phases": phases,
+        "image": {
+            "name": f"{blueprint.image.name}@{blueprint.image.version}",
+            "file_sha256": str(stamp.get("image", "")).removeprefix("sha256:"),
+            "content_sha256": done.content_sha256 if done else None,
+            "read_back_sha256": done.read_back_sha256 if done else None,
+            "disk": {"serial": seen["disk_serial"]},
+        },
+        "blueprint": {"ref": BLUEPRINT, "digest": digest(blueprint)},
+        "recipe": seen["stamp"]["recipe"],
+        "addresses": {"host-management": seen["address"]},
+        "versions": seen["versions"],
+        "boot_id": seen["boot_id"],
+        "certificate": str(certificate),
+        "verdict": verdict["verdict"],
+        "data_disk_is_untouched": _is_blank(demo, machine),
+    }
+
+
+def _on_the_node(session: Session) -> dict[str, Any]:
+    """What the running system says of itself."""
+
+    def ask(*argv: str) -> str:
+        done = session.run(argv, sudo=True)
+        if done.rc != 0:
+            raise LabError(
+                "a question to the node failed", where=str(session.target), found=f"{argv}: {done.stderr.strip()}"
+            )
+        return done.stdout.strip()
+
+    links = json.loads(ask("ip", "-json", "-4", "addr", "show", "scope", "global"))
+    addresses = [f"{item['local']}/{item['prefixlen']}" for link in links for item in link["addr_info"]]
+    root = ask("findmnt", "-no", "SOURCE", "/")
+    parent = ask("lsblk", "-no", "PKNAME", root).splitlines()[0]
+    return {
+        "stamp": json.loads(ask("cat", "/etc/metalwright/stamp.json")),
+        "boot_id": ask("cat", "/proc/sys/kernel/random/boot_id"),
+        "address": addresses[0] if addresses else None,
+        "disk_serial": ask("lsblk", "-dno", "SERIAL", f"/dev/{parent}"),
+        "versions": {
+            name: ask("dpkg-query", "-W", "-f", "${Version}", name)
+            for name in ("containerd", "prometheus-node-exporter")
+        },
+    }
+
+
+def _system_disk(demo: DemoSite, machine: Machine) -> Path:
+    return _disk(demo, machine, machine.system_disk)
+
+
+def _disk(demo: DemoSite, machine: Machine, serial: str) -> Path:
+    status = next(item for item in Lab(demo.lab_dir).status().machines if item.name == machine.name)
+    return Path(next(disk.path for disk in status.disks if disk.serial == serial))
+
+
+def _is_blank(demo: DemoSite, machine: Machine) -> bool:
+    """Whether the data disk is still one hole from beginning to end."""
+    return _disk(demo, machine, machine.data_disk).stat().st_blocks == 0
