@@ -16,7 +16,6 @@ from metalwright.secrets.value import Secret
 
 USER_VARIABLE = "METALWRIGHT_BMC_USER"
 PASSWORD_VARIABLE = "METALWRIGHT_BMC_PASSWORD"  # noqa: S105 - the name of a variable, not a password
-MEDIA_URL_VARIABLE = "METALWRIGHT_MEDIA_URL"
 MEDIA_URL = "media-url"
 STAGED_PASSWORD = "staged-password"  # noqa: S105 - the name of a reference, not a password
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -12,12 +13,14 @@ from pathlib import Path
 
 from metalwright.connectors.bmcs import node_named, repository_at, site_dir
 from metalwright.connectors.guard import AdHocGuard, Guard, Lock, NodeGuard
-from metalwright.connectors.secrets import MEDIA_URL_VARIABLE, BmcSecrets, EnvironmentSecrets, StoredSecrets
-from metalwright.errors import GrantError, ImageError, UsageError
+from metalwright.connectors.secrets import BmcSecrets, EnvironmentSecrets, StoredSecrets
+from metalwright.errors import GrantError, UsageError
+from metalwright.imaging.ordering import order_deployment
 from metalwright.journal.bmcs import LoginLatch as JournalLatch
 from metalwright.journal.journal import Journal
 from metalwright.journal.locks import NodeLock
 from metalwright.journal.opening import open_journal
+from metalwright.loading import SitePaths
 from metalwright.model.deployment import Deployment
 from metalwright.model.grant import Grant
 from metalwright.model.rack import Node
@@ -26,6 +29,7 @@ from metalwright.redfish import Limits, LoginLatch, MemoryLatch, MemoryPins, Pin
 from metalwright.redfish.links import Declared
 from metalwright.secrets.bmc_credentials import BmcCredentials
 from metalwright.secrets.opening import open_bmc_credentials
+from metalwright.workspace import Workspace
 
 FINGERPRINT_VARIABLE = "METALWRIGHT_BMC_FINGERPRINT"
 HTTP_VARIABLE = "METALWRIGHT_ALLOW_HTTP"
@@ -83,11 +87,22 @@ class SiteServices:
         return None if found is None or found.state.is_final else found
 
     def grant(self, node: str) -> Grant | None:
-        """Return the grant that covers the node's prepared deployment now (any image, when none is prepared)."""
-        deployment = self.deployment(node)
-        sha256 = deployment.task.image.file_sha256 if deployment else None
-        run = deployment.run if deployment else self.run
-        return self.journal.grants.find_valid(node, sha256, datetime.now(UTC), run=run)
+        """Return the grant that now allows to write the pinned image to the node, for this process's run."""
+        sha256 = self.repository.blueprint_of(node).image.file_sha256
+        return self.journal.grants.find_valid(node, sha256, datetime.now(UTC), run=self.run)
+
+    def order_medium(self, node: str) -> str:
+        """Make the node's boot medium and return its URL; the node's lock is held.
+
+        Without a run of metalwright behind it (plain pyinfra) this starts one, and the lease stays: the ramdisk asks
+        for *go* long after this process has ended. Raises GrantError, ImageError or JournalError.
+        """
+        workspace = Workspace(SitePaths(self.directory), self.repository, self.journal, self.credentials)
+        run = self.run
+        if run is None:
+            run = self.journal.runs.start("pyinfra", sys.argv[1:]).id
+            self.journal.leases.take(node, run)
+        return order_deployment(workspace, node, run).media_url
 
 
 @lru_cache(maxsize=4)
@@ -143,21 +158,8 @@ def node_endpoint(name: str) -> Endpoint:
             node.serial if "serial" in node.identity else None, node.uuid if "uuid" in node.identity else None
         ),
         allow_http=os.environ.get(HTTP_VARIABLE) == "1",
-        order_medium=lambda: _prepared_medium(node.name),
+        order_medium=lambda: services.order_medium(node.name),
     )
-
-
-def _prepared_medium(node: str) -> str:
-    """Return the URL of the medium that the caller of this process prepared. Raises ImageError when there is none."""
-    url = os.environ.get(MEDIA_URL_VARIABLE)
-    if not url:
-        raise ImageError(
-            "no boot medium is prepared for this node",
-            where=node,
-            expected=f"its URL in {MEDIA_URL_VARIABLE}",
-            hint=f"metalwright provision {node}",
-        )
-    return url
 
 
 def _addresses(services: SiteServices, node: Node) -> Sequence[str]:
