@@ -7,9 +7,6 @@ are those of :mod:`metalwright.connectors.commands`.
 
 from __future__ import annotations
 
-import signal
-import sys
-import threading
 from collections.abc import Iterator
 from io import IOBase
 from typing import TYPE_CHECKING, Any
@@ -24,6 +21,7 @@ from pyinfra.connectors.util import CommandOutput, OutputLine
 
 from metalwright.connectors.bmcs import bmc_data, node_named
 from metalwright.connectors.commands import parse
+from metalwright.connectors.ending import end_orderly
 from metalwright.connectors.execution import Execution
 from metalwright.connectors.secrets import SecretValues
 from metalwright.connectors.services import Endpoint, ad_hoc_endpoint, node_endpoint
@@ -76,7 +74,7 @@ class RedfishConnector(BaseConnector):
 
     def connect(self) -> None:
         """Find the BMC, check its certificate, log in. Raises ConnectError, with the reason, for everything."""
-        _end_on_terminate()
+        end_orderly()
         try:
             node = self.data["redfish_node"]
             endpoint = node_endpoint(node) if node else ad_hoc_endpoint(self.data["redfish_address"] or "")
@@ -229,15 +227,3 @@ def _hidden(command: StringCommand) -> Iterator[str]:
             yield item.unmask()
         elif isinstance(item, StringCommand):
             yield from _hidden(item)
-
-
-def _end_on_terminate() -> None:
-    """Make SIGTERM an orderly exit, so that sessions are deleted; pyinfra itself handles SIGINT."""
-    is_main = threading.current_thread() is threading.main_thread()
-    if is_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, _exit_orderly)
-
-
-def _exit_orderly(number: int, frame: object) -> None:
-    del frame
-    sys.exit(128 + number)

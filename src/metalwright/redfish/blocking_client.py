@@ -91,7 +91,7 @@ _OPEN: weakref.WeakSet[BlockingClient] = weakref.WeakSet()
 def _close_all() -> None:
     """Delete the sessions of clients that nobody closed (an interrupted program)."""
     for client in list(_OPEN):
-        client.close(is_exit=True)
+        client.close()
 
 
 class BlockingClient:
@@ -134,17 +134,17 @@ class BlockingClient:
         self._is_open = True
         _OPEN.add(self)
 
-    def close(self, *, is_exit: bool = False) -> None:
+    def close(self) -> None:
         """Delete the session and close all connections; never raises a RedfishError.
 
-        ``is_exit`` does not wait for a request that is under way: at the exit of the process nobody will end it.
+        It does not wait for a request that is under way: who interrupts a program does not want to.
         """
         if not self._is_open:
             return
         self._is_open = False
         _OPEN.discard(self)
         try:
-            self._drive(sessions.logout(self.state)) if is_exit else self.run(sessions.logout(self.state))
+            self._drive(sessions.logout(self.state))
         finally:
             for client in self._clients.values():
                 client._session.close()

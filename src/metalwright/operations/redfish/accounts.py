@@ -9,7 +9,7 @@ from pyinfra.api.operation import operation
 from pyinfra.context import host
 
 from metalwright.facts.redfish import Accounts, Login
-from metalwright.operations.redfish.requests import Commands, expect, line, patch, refuse, show_diff, unreadable
+from metalwright.operations.redfish.requests import Commands, expect, line, look, patch, refuse, show_diff, unreadable
 
 STAGED = "{secret:staged-password}"
 
@@ -21,7 +21,7 @@ def own_password() -> Commands:
     Staged durably, changed, proven by a login, then put in force; a run that was killed in between goes on where it
     stopped, since the staged password is tried first.
     """
-    login = host.get_fact(Login)
+    login = look(Login)
     if login is None or login["user"] is None:
         yield unreadable("who we are")
         return
@@ -42,7 +42,7 @@ def own_password() -> Commands:
 @operation()
 def enabled(users: Sequence[str], is_enabled: bool) -> Commands:
     """Have these accounts enabled or disabled. Accounts that do not exist are as good as disabled."""
-    seen, login = host.get_fact(Accounts), host.get_fact(Login)
+    seen, login = look(Accounts), look(Login)
     if seen is None or login is None:
         yield unreadable("its accounts")
         return

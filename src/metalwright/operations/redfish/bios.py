@@ -12,7 +12,7 @@ from metalwright.bios import AttributeRegistry, BiosPlan, compile_plan, infer_re
 from metalwright.errors import BiosError
 from metalwright.facts.redfish import BiosAttributes, BiosRegistry, Power
 from metalwright.operations.redfish.power import restart_commands
-from metalwright.operations.redfish.requests import Commands, expect, patch, refuse, show_diff, unreadable
+from metalwright.operations.redfish.requests import Commands, expect, look, patch, refuse, show_diff, unreadable
 
 APPLY_TIME = "@Redfish.SettingsApplyTime"
 Value = str | int | bool
@@ -26,7 +26,7 @@ def attributes(desired: Mapping[str, Value]) -> Commands:
     allow. Attributes that wait already are not written again. Where some can only be written after others are in
     force, the first stage is written; the next run goes on.
     """
-    seen = host.get_fact(BiosAttributes) if desired else {}
+    seen = look(BiosAttributes) if desired else {}
     if not desired:
         host.noop("no BIOS attributes are declared")
         return
@@ -34,7 +34,7 @@ def attributes(desired: Mapping[str, Value]) -> Commands:
         yield unreadable("its BIOS attributes")
         return
     try:
-        plan = _plan(seen, host.get_fact(BiosRegistry), desired)
+        plan = _plan(seen, look(BiosRegistry), desired)
     except BiosError as error:
         yield refuse(error)
         return
@@ -52,19 +52,19 @@ def attributes(desired: Mapping[str, Value]) -> Commands:
 @operation()
 def applied(desired: Mapping[str, Value]) -> Commands:
     """Restart the host when declared attributes wait for a reset; a host that is off is started."""
-    seen = host.get_fact(BiosAttributes) if desired else {}
+    seen = look(BiosAttributes) if desired else {}
     if seen is None:
         yield unreadable("its BIOS attributes")
         return
     try:
-        is_waiting = bool(desired) and _plan(seen, host.get_fact(BiosRegistry), desired).is_reboot_needed
+        is_waiting = bool(desired) and _plan(seen, look(BiosRegistry), desired).is_reboot_needed
     except BiosError as error:
         yield refuse(error)
         return
     if not is_waiting:
         host.noop("no BIOS attribute waits for a reset")
         return
-    yield from restart_commands(host.get_fact(Power))
+    yield from restart_commands(look(Power))
 
 
 def _write(seen: Mapping[str, Any], stage: Mapping[str, Any]) -> Commands:

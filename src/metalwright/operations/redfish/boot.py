@@ -8,7 +8,7 @@ from pyinfra.api.operation import operation
 from pyinfra.context import host
 
 from metalwright.facts.redfish import BootOverride
-from metalwright.operations.redfish.requests import Commands, expect, line, patch, refuse, show_diff, unreadable
+from metalwright.operations.redfish.requests import Commands, expect, line, look, patch, refuse, show_diff, unreadable
 
 
 @operation()
@@ -18,7 +18,7 @@ def override(wanted: Literal["virtual-cd", "disk", "none"]) -> Commands:
     Which Redfish target means the virtual CD differs from BMC to BMC; the BMC's list and what is known about its
     kind decide. The mode is set to UEFI where it is another.
     """
-    seen = host.get_fact(BootOverride)
+    seen = look(BootOverride)
     if seen is None:
         yield unreadable("its boot override")
         return

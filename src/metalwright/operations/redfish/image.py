@@ -16,7 +16,7 @@ from metalwright.errors import MetalwrightError
 from metalwright.facts.redfish import Power, VirtualMedia
 from metalwright.model.deployment import Deployment
 from metalwright.operations.redfish import boot, power
-from metalwright.operations.redfish.requests import Commands, line, refuse, show_diff, unreadable
+from metalwright.operations.redfish.requests import Commands, line, look, refuse, show_diff, unreadable
 from metalwright.operations.redfish.virtual_media import eject_commands, insert_commands
 
 REFERENCE = f"{{secret:{MEDIA_URL}}}"
@@ -42,7 +42,7 @@ def started() -> Commands:
     if grant is None:
         yield refuse(missing_grant(node))
         return
-    media, state = host.get_fact(VirtualMedia), host.get_fact(Power)
+    media, state = look(VirtualMedia), look(Power)
     if media is None or state is None or state["state"] is None:
         yield unreadable("its virtual media and power state")
         return
@@ -53,7 +53,7 @@ def started() -> Commands:
     yield StringCommand("MEDIUM", "order")
     yield from power.state._inner(wanted="Off")
     yield from eject_commands([slot for slot in media["slots"] if slot["is_inserted"]])
-    emptied = host.get_fact(VirtualMedia)
+    emptied = look(VirtualMedia)
     if emptied is None:
         yield unreadable("its virtual media")
         return

@@ -10,13 +10,13 @@ from pyinfra.api.operation import operation
 from pyinfra.context import host
 
 from metalwright.facts.redfish import ManagerClock, ManagerNetwork, NetworkProtocol
-from metalwright.operations.redfish.requests import Commands, expect, line, patch, refuse, show_diff, unreadable
+from metalwright.operations.redfish.requests import Commands, expect, line, look, patch, refuse, show_diff, unreadable
 
 
 @operation()
 def ntp(servers: Sequence[str]) -> Commands:
     """Have the BMC take its time from these servers: its log and certificate checks depend on it."""
-    seen = host.get_fact(ManagerClock)
+    seen = look(ManagerClock)
     if seen is None:
         yield unreadable("its clock")
         return
@@ -38,7 +38,7 @@ def protocols(wanted: Mapping[str, bool]) -> Commands:
 
     A protocol that the BMC does not have is off.
     """
-    seen = host.get_fact(NetworkProtocol)
+    seen = look(NetworkProtocol)
     if seen is None:
         yield unreadable("its network protocols")
         return
@@ -67,7 +67,7 @@ def address(address: str, prefix: str, gateway: str | None = None) -> Commands:
     Make it the last act of its process: the BMC may stop answering at its old address before it answers this request.
     The read-back is another process's, at the new address, with certificate and identity checked anew.
     """
-    seen = host.get_fact(ManagerNetwork)
+    seen = look(ManagerNetwork)
     interface = _own_interface(seen["interfaces"]) if seen else None
     if interface is None or interface["uri"] is None:
         yield unreadable("its network interfaces")

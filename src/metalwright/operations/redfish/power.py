@@ -9,7 +9,7 @@ from pyinfra.api.operation import operation
 from pyinfra.context import host
 
 from metalwright.facts.redfish import Power
-from metalwright.operations.redfish.requests import Commands, expect, line, post, refuse, show_diff, unreadable
+from metalwright.operations.redfish.requests import Commands, expect, line, look, post, refuse, show_diff, unreadable
 
 SETTLE_S = 120.0
 """How long a power change may take to show; large servers need a minute and more."""
@@ -25,7 +25,7 @@ def state(wanted: Literal["On", "Off"]) -> Commands:
 
     A transitional state is waited for, an unknown one is never taken for off.
     """
-    seen = host.get_fact(Power)
+    seen = look(Power)
     if seen is None or seen["state"] is None:
         yield unreadable("the power state")
         return
@@ -48,7 +48,7 @@ def reset(preferences: Sequence[str] = RESET) -> Commands:
 
     Where none is offered, the power is taken away and given back.
     """
-    yield from restart_commands(host.get_fact(Power), preferences)
+    yield from restart_commands(look(Power), preferences)
 
 
 def restart_commands(seen: dict[str, Any] | None, preferences: Sequence[str] = RESET) -> Commands:

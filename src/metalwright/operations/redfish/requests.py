@@ -8,11 +8,20 @@ from typing import Any, TypeAlias
 
 from pyinfra import logger
 from pyinfra.api.command import QuoteString, StringCommand
+from pyinfra.api.facts import FactBase
 from pyinfra.api.state import StateStage
 from pyinfra.context import host, state
 
 Commands: TypeAlias = Generator[StringCommand, None, None]
 """What the body of an operation is."""
+
+
+def look(fact: type[FactBase[Any]]) -> Any:
+    """Return a fact, or None when the BMC did not answer; why is printed, and the operation then refuses.
+
+    pyinfra's own way of failing a host for a fact stops everything when it is the last one.
+    """
+    return host.get_fact(fact, _ignore_errors=True)
 
 
 def _json(body: Mapping[str, Any]) -> QuoteString:

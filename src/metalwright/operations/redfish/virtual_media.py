@@ -9,7 +9,17 @@ from pyinfra.api.operation import operation
 from pyinfra.context import host
 
 from metalwright.facts.redfish import VirtualMedia
-from metalwright.operations.redfish.requests import Commands, expect, line, patch, post, refuse, show_diff, unreadable
+from metalwright.operations.redfish.requests import (
+    Commands,
+    expect,
+    line,
+    look,
+    patch,
+    post,
+    refuse,
+    show_diff,
+    unreadable,
+)
 
 SETTLE_S = 60.0
 """How long a BMC may take to fetch an image or to let go of one."""
@@ -24,7 +34,7 @@ def inserted(image: str) -> Commands:
 
     The connector allows this only for a node of the inventory with a grant: what boots from it owns the machine.
     """
-    seen = host.get_fact(VirtualMedia)
+    seen = look(VirtualMedia)
     if seen is None:
         yield unreadable("its virtual media")
         return
@@ -34,7 +44,7 @@ def inserted(image: str) -> Commands:
 @operation()
 def ejected() -> Commands:
     """Have every slot empty."""
-    seen = host.get_fact(VirtualMedia)
+    seen = look(VirtualMedia)
     if seen is None:
         yield unreadable("its virtual media")
         return
