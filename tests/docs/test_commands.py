@@ -19,6 +19,7 @@ from tests.docs.console_blocks import (
 
 from metalwright.simulator.lab import Lab
 
+PAGE_TIMEOUT_S = 600
 LAB_TIMEOUT_S = 1200
 MOST_LEFT_OUT = 6
 
@@ -44,6 +45,7 @@ def test_commands_stand_in_console_fences_with_a_known_mark(page: Path) -> None:
         assert block.where != "not run" or len(block.reason) > 10, f"{place}: say why it cannot run"
 
 
+@pytest.mark.timeout(PAGE_TIMEOUT_S)
 @pytest.mark.parametrize("page", pages_with("site"), ids=_name)
 def test_commands_of_a_site_do_what_the_page_shows(page: Path, tmp_path: Path) -> None:
     directory = tmp_path / "work"
