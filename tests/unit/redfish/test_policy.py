@@ -3,7 +3,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.redfish.player import answer, make_state, refusal
 
@@ -203,6 +203,7 @@ OUTCOMES = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(OUTCOMES, min_size=12, max_size=12), st.sampled_from([GET, POST]))
 def test_whatever_a_bmc_does_ends_in_an_answer_or_a_typed_error(outcomes: list[Outcome], request: Request) -> None:
     state, play = make_state()
