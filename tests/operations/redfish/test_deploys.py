@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.operations.redfish.site import FACTORY_PASSWORD, LabSite
+from pathlib import Path
+
+from tests.operations.redfish.site import FACTORY_PASSWORD, LabSite, lab_site
 
 
 def test_bios_is_written_once_and_in_force_after_the_restart(site: LabSite) -> None:
@@ -91,3 +93,21 @@ def test_image_without_a_grant_is_refused_and_names_the_command_that_makes_one(p
     assert run.code == 1
     assert "metalwright plan lab-1 --grant" in run.text
     assert pair.writes("lab-1") == pair.writes("lab-2") == []
+
+
+def test_all_phases_of_the_bmc_run_in_one_go_and_the_second_time_nothing_changes(site: LabSite) -> None:
+    first = site.deploy("out_of_band")
+    assert first.code == 0, first.text
+    assert {"BMC password of our own", "BIOS attributes", "BMC protocols", "BMC address"} <= first.changed
+    second = site.deploy("out_of_band")
+    assert (second.code, second.changed) == (0, set())
+    assert site.open_sessions() == 0
+
+
+def test_firmware_that_does_not_fit_stops_its_host_with_what_was_found(tmp_path: Path) -> None:
+    with lab_site(tmp_path / "site", 1, 90, firmware={"BMC": "0.9.1", "BIOS": "1.0.0"}) as old:
+        run = old.pyinfra("-y", "inventory/bmcs.py", "deploys/firmware.py")
+        assert run.code == 1
+        assert "bmc: expected >=1.0, found 0.9.1" in run.text
+        assert "bios:" not in run.text
+        assert old.writes("lab-1") == []

@@ -1,0 +1,109 @@
+"""The independent Redfish service: sushy-tools with its fake driver, over real TLS. Its oddities are real.
+
+It has no session service (Basic authentication), applies resets after some seconds, and knows no BIOS.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.operations.redfish.site import run_pyinfra
+from tests.simulator.redfish.conftest import make_certificate
+
+from metalwright.errors import BmcAnswerError, BmcRefusedError
+from metalwright.redfish import Contact, Credentials, MemoryPins
+from metalwright.redfish.async_client import AsyncClient
+from metalwright.redfish.blocking_client import BlockingClient
+from metalwright.redfish.links import Topology, find
+
+ADDRESS = "127.83.0.7"
+
+
+@pytest.fixture(scope="module")
+def sushy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """URL and certificate fingerprint of a running emulator."""
+    folder = tmp_path_factory.mktemp("sushy")
+    _, fingerprint = make_certificate(folder)
+    pem = next(folder.glob("*.pem"))
+    with socket.create_server((ADDRESS, 0)) as probe:
+        port = probe.getsockname()[1]
+    program = str(Path(sys.executable).with_name("sushy-emulator"))
+    config = folder / "emulator.conf"
+    config.write_text(f"SUSHY_EMULATOR_STATE_DIR = {str(folder)!r}\nSUSHY_EMULATOR_FEATURE_SET = 'full'\n")
+    arguments = ["--fake", "-i", ADDRESS, "-p", str(port), "--ssl-certificate", str(pem), "--ssl-key", str(pem)]
+    log = (folder / "log").open("w")
+    with log, subprocess.Popen([program, "--config", str(config), *arguments], stdout=log, stderr=log) as child:
+        try:
+            _await_port(child, port, folder / "log")
+            yield f"https://{ADDRESS}:{port}", fingerprint
+        finally:
+            child.terminate()
+
+
+def _await_port(child: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    for _ in range(300):
+        assert child.poll() is None, log.read_text()
+        try:
+            socket.create_connection((ADDRESS, port), timeout=1).close()
+        except OSError:
+            time.sleep(0.1)
+            continue
+        return
+    raise AssertionError(log.read_text())
+
+
+def test_both_clients_read_it_alike(sushy: tuple[str, str], caplog: pytest.LogCaptureFixture) -> None:
+    url, fingerprint = sushy
+    pins = MemoryPins()
+    contact = Contact(url, Credentials("admin", "any-pa55word"), pins=pins)
+    with caplog.at_level(logging.DEBUG), BlockingClient(contact) as client:
+        system = client.run(find(client.state, Topology(), "@system")).value
+        manager = client.run(find(client.state, Topology(), "@manager")).value
+    assert pins.pins[f"{ADDRESS}:{url.rsplit(':', 1)[1]}"] == fingerprint
+    assert "using Basic authentication" in caplog.text
+    assert "any-pa55word" not in caplog.text
+
+    async def main() -> tuple[object, object]:
+        async with AsyncClient(contact) as client:
+            return await client.find("@system"), await client.find("@manager")
+
+    again = asyncio.run(main())
+    assert (system["UUID"], manager["UUID"]) == (again[0]["UUID"], again[1]["UUID"])  # type: ignore[index]  # JSON
+
+
+def test_what_it_does_not_offer_is_a_typed_answer(sushy: tuple[str, str]) -> None:
+    with BlockingClient(Contact(sushy[0])) as client, pytest.raises((BmcAnswerError, BmcRefusedError)) as caught:
+        client.run(find(client.state, Topology(), "@root/AccountService/Accounts/*"))
+    assert sushy[0] in str(caught.value)
+
+
+def test_power_is_switched_and_read_back_through_plain_pyinfra(sushy: tuple[str, str], tmp_path: Path) -> None:
+    host = f"@redfish/{sushy[0].removeprefix('https://')}"
+    login = {
+        "METALWRIGHT_BMC_USER": "admin",
+        "METALWRIGHT_BMC_PASSWORD": "any-pa55word",
+        "METALWRIGHT_BMC_FINGERPRINT": sushy[1],
+    }
+    switch = ("-y", "--json", host, "metalwright.operations.redfish.power.state", "wanted=On")
+    first = run_pyinfra(tmp_path, switch, login)
+    assert first.code == 0, first.text
+    assert first.results["operations"][0]["success"] == [host]
+    second = run_pyinfra(tmp_path, switch, login)
+    assert second.results["operations"][0]["no_change"] == [host]
+
+    facts = run_pyinfra(tmp_path, ("--json", host, "fact", "metalwright.facts.redfish.Power"), login)
+    assert '"state": "On"' in json.dumps(json.loads(facts.stdout))
+    wrong = run_pyinfra(tmp_path, switch, {**login, "METALWRIGHT_BMC_FINGERPRINT": "0" * 64})
+    assert wrong.code == 1
+    assert "not the pinned one; no credential was sent" in wrong.text
+    for run in (first, second, facts, wrong):
+        assert "any-pa55word" not in run.text
