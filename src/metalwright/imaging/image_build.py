@@ -93,7 +93,8 @@ def _build_root(scratch: Path, recipe: ImageRecipe, mirrors: tuple[str, ...]) ->
     argv += [f"--aptopt={option}" for option in read_apt_proxy_options()]
     argv += [f"--dpkgopt=path-exclude={path}" for path in _NOT_INSTALLED]
     argv += ["--dpkgopt=path-include=/usr/share/doc/*/copyright", "--dpkgopt=force-unsafe-io"]
-    argv += [f"--include={','.join((recipe.kernel.package, *recipe.packages))}"]
+    argv += ["--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr"]
+    argv += [f"--include={','.join((recipe.kernel.package, 'usr-is-merged', *recipe.packages))}"]
     argv += [f"--customize-hook={hook}" for hook in _customize_hooks(scratch, files, recipe)]
     sources = mirrors or read_apt_sources(recipe.suite)
     # INITRD=No: Debian's kernel packages then make no initramfs of their own accord.
@@ -112,6 +113,7 @@ def _build_root(scratch: Path, recipe: ImageRecipe, mirrors: tuple[str, ...]) ->
 def _customize_hooks(scratch: Path, files: Path, recipe: ImageRecipe) -> Iterator[str]:
     """Yield what happens to the installed root; ``$1`` is its path."""
     yield f"tar-in {files} /"
+    yield 'chroot "$1" systemctl --quiet set-default multi-user.target'
     if recipe.mask:
         yield f'chroot "$1" systemctl --quiet mask {" ".join(recipe.mask)}'
     if recipe.enable:

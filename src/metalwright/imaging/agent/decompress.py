@@ -7,93 +7,142 @@ import fcntl
 import os
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import IO, Final
 
 from metalwright.imaging.agent.failures import AgentError
-from metalwright.imaging.agent.fetch import BLOCK_BYTES
 
 _PIPE_BYTES: Final = 1 << 20
+_READ_BYTES: Final = 1 << 20
+ImageSource = Path | Iterator[bytes]
+Fill = Callable[[memoryview], int]
+"""Fills a buffer with the next content and returns how much; less than the buffer only at the end."""
 
 
-def content_blocks(image_format: str, file_blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield the raw content. A failure of ``file_blocks`` is raised here, with ``wrote=True``.
+@contextlib.contextmanager
+def open_content(image_format: str, source: ImageSource) -> Iterator[Fill]:
+    """Give the raw content of a verified file, or of verified chunks.
 
-    The last blocks of a compressed image may be yielded before ``file_blocks`` failed: only a complete iteration means
-    a complete content.
+    A failure of the chunks, or of the decompression, is raised when the content seems to end: only a fill of less than
+    the buffer without an error means that the content is complete. Failures carry ``wrote=True``.
     """
     if image_format == "raw":
-        yield from _raw_blocks(file_blocks)
+        yield _fill_from(_file_blocks(source) if isinstance(source, Path) else source)
     elif image_format == "raw.zst":
-        yield from _zstd_blocks(file_blocks)
+        with _zstd(source) as fill:
+            yield fill
     else:
-        raise AgentError("internal", "unknown image format", expected="raw, raw.zst", found=image_format)
+        raise AgentError("internal", "unknown image format", expected="raw, raw.zst", found=image_format, wrote=True)
 
 
-def _raw_blocks(file_blocks: Iterator[bytes]) -> Iterator[bytes]:
+def _file_blocks(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while block := file.read(_READ_BYTES):
+            yield block
+
+
+def _fill_from(blocks: Iterator[bytes]) -> Fill:
+    rest = memoryview(b"")
+
+    def fill(buffer: memoryview) -> int:
+        nonlocal rest
+        count = 0
+        while count < len(buffer):
+            if not rest and not (rest := memoryview(_next_block(blocks))):
+                break
+            part = rest[: len(buffer) - count]
+            buffer[count : count + len(part)] = part
+            rest, count = rest[len(part) :], count + len(part)
+        return count
+
+    return fill
+
+
+def _next_block(blocks: Iterator[bytes]) -> bytes:
     try:
-        for chunk in file_blocks:
-            for start in range(0, len(chunk), BLOCK_BYTES):
-                yield chunk[start : start + BLOCK_BYTES]
+        return next(blocks, b"")
     except AgentError as error:
         error.wrote = True
         raise
 
 
-def _zstd_blocks(file_blocks: Iterator[bytes]) -> Iterator[bytes]:
-    process = subprocess.Popen(
-        ["zstd", "-dcq"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
-    )
-    if process.stdin is None or process.stdout is None or process.stderr is None:
-        raise AgentError("internal", "zstd has no pipes", wrote=True)
-    failures: list[BaseException] = []
-    feeder = threading.Thread(target=_feed, args=(process.stdin, file_blocks, failures), daemon=True)
-    with contextlib.suppress(OSError):
-        fcntl.fcntl(process.stdout, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
-    feeder.start()
-    try:
-        while block := _read_full(process.stdout.fileno(), BLOCK_BYTES):
-            yield block
-        feeder.join()
-        message = process.stderr.read().decode(errors="replace").strip()
-        _check_outcome(failures, process.wait(), message)
-    finally:
-        process.kill()
-        feeder.join()
-        process.wait()
-        for pipe in (process.stdin, process.stdout, process.stderr):
-            pipe.close()
-
-
-def _check_outcome(failures: list[BaseException], exit_code: int, message: str) -> None:
-    if failures:
-        if isinstance(failures[0], AgentError):
-            failures[0].wrote = True
-        raise failures[0]
-    if exit_code != 0:
-        raise AgentError("write", "decompression failed", expected="a zstd stream", found=message, wrote=True)
-
-
-def _feed(pipe: IO[bytes], file_blocks: Iterator[bytes], failures: list[BaseException]) -> None:
-    """Write all blocks into the decompressor; its early death shows in its exit code, not here."""
-    try:
-        for block in file_blocks:
-            view = memoryview(block)
-            while view:
-                view = view[os.write(pipe.fileno(), view) :]
-    except BrokenPipeError:
-        pass
-    except BaseException as error:  # handed to the reading thread, which raises it
-        failures.append(error)
-    finally:
+@contextlib.contextmanager
+def _zstd(source: ImageSource) -> Iterator[Fill]:
+    with contextlib.ExitStack() as stack:
+        stdin = stack.enter_context(source.open("rb")) if isinstance(source, Path) else subprocess.PIPE
+        process = subprocess.Popen(
+            ["zstd", "-dcq"], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
+        )
+        stack.callback(_end, process)
+        feeder = _Feeder(process.stdin, source) if process.stdin and not isinstance(source, Path) else None
+        if process.stdout is None or process.stderr is None:
+            raise AgentError("internal", "zstd has no pipes", wrote=True)
+        output, messages = process.stdout, process.stderr
         with contextlib.suppress(OSError):
+            fcntl.fcntl(output, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+
+        def fill(buffer: memoryview) -> int:
+            count = _read_full(output.fileno(), buffer)
+            if count < len(buffer):
+                if feeder:
+                    feeder.check()
+                _check_exit(process.wait(), messages.read())
+            return count
+
+        yield fill
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe:
             pipe.close()
 
 
-def _read_full(fd: int, size_bytes: int) -> bytes:
-    """Read until ``size_bytes`` are there or the stream ends."""
-    parts, missing = [], size_bytes
-    while missing and (part := os.read(fd, missing)):
-        parts.append(part)
-        missing -= len(part)
-    return b"".join(parts)
+def _check_exit(exit_code: int, message: bytes) -> None:
+    if exit_code != 0:
+        found = message.decode(errors="replace").strip()
+        raise AgentError("write", "decompression failed", expected="a zstd stream", found=found, wrote=True)
+
+
+def _read_full(fd: int, buffer: memoryview) -> int:
+    """Read until the buffer is full or the stream ends."""
+    count = 0
+    while count < len(buffer) and (size := os.readv(fd, [buffer[count:]])):
+        count += size
+    return count
+
+
+class _Feeder:
+    """Writes chunks into the decompressor from a thread, and keeps what went wrong for the reader."""
+
+    def __init__(self, pipe: IO[bytes], chunks: Iterator[bytes]) -> None:
+        self._pipe = pipe
+        self._chunks = chunks
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def check(self) -> None:
+        """Raise what stopped the chunks, if anything did."""
+        self._thread.join()
+        if isinstance(self._failure, AgentError):
+            self._failure.wrote = True
+        if self._failure is not None:
+            raise self._failure
+
+    def _run(self) -> None:
+        try:
+            for chunk in self._chunks:
+                view = memoryview(chunk)
+                while view:
+                    view = view[os.write(self._pipe.fileno(), view) :]
+        except BrokenPipeError:
+            pass  # the decompressor ended early: its exit code tells
+        except BaseException as error:  # raised by check(), in the reading thread
+            self._failure = error
+        finally:
+            with contextlib.suppress(OSError):
+                self._pipe.close()

@@ -114,13 +114,6 @@ def fetch_to_file(image: Image, path: Path, report: Report) -> None:
         stream.close()
 
 
-def read_file_blocks(path: Path) -> Iterator[bytes]:
-    """Yield the blocks of a fetched file."""
-    with path.open("rb") as file:
-        while block := file.read(BLOCK_BYTES):
-            yield block
-
-
 def fetch_verified_chunks(image: Image) -> Iterator[bytes]:
     """Yield the image file chunk by chunk, each one verified before it is handed on; never more than one in memory."""
     stream = ImageStream(image)

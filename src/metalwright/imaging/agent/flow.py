@@ -11,8 +11,9 @@ from typing import Final
 
 from metalwright.imaging.agent.console import say
 from metalwright.imaging.agent.control import ControlClient
+from metalwright.imaging.agent.decompress import ImageSource
 from metalwright.imaging.agent.failures import AgentError
-from metalwright.imaging.agent.fetch import Report, fetch_to_file, fetch_verified_chunks, read_file_blocks
+from metalwright.imaging.agent.fetch import Report, fetch_to_file, fetch_verified_chunks
 from metalwright.imaging.agent.grow import grow_root
 from metalwright.imaging.agent.hardware import Hardware
 from metalwright.imaging.agent.identity import check_identity
@@ -118,11 +119,11 @@ class Deployment:
             fetch_to_file(task.image, path, self._reporter("fetch"))
         say("the image file is verified")
         try:
-            return self._write(task, disk, read_file_blocks(path))
+            return self._write(task, disk, path)
         finally:
             path.unlink(missing_ok=True)
 
-    def _write(self, task: Task, disk: Disk, file_blocks: Iterator[bytes]) -> str:
+    def _write(self, task: Task, disk: Disk, source: ImageSource) -> str:
         if (now := self._target(task)).path != disk.path:
             raise AgentError("no-disk", "the target disk changed", expected=disk.describe(), found=now.describe())
         answer = self._control.post("/agent/v1/go", {"disk": now.to_json(), "request_id": secrets.token_hex(32)})
@@ -131,11 +132,18 @@ class Deployment:
         say(f"go (lease {answer.get('lease_epoch')}): writing {now.path}")
         self._wrote = True
         with self._timed("write"):
-            write_image(now, task.image, task.stamp, file_blocks, self._reporter("write"))
+            self._write_image(now, task, source)
         with self._timed("read-back"):
             found = read_back_sha256(now, task.image, task.stamp, self._reporter("read-back"))
         self._check_read_back(now, task.image, found)
         return found
+
+    def _write_image(self, disk: Disk, task: Task, source: ImageSource) -> None:
+        try:
+            write_image(disk, task.image, task.stamp, source, self._reporter("write"))
+        except AgentError as error:
+            self._wrote = error.wrote
+            raise
 
     def _check_read_back(self, disk: Disk, image: Image, found: str) -> None:
         if found != image.content_sha256:

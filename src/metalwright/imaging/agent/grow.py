@@ -7,10 +7,10 @@ import json
 import os
 from typing import Final, NamedTuple
 
+from metalwright.imaging.agent.direct import is_block_device
 from metalwright.imaging.agent.disks import partition_path
 from metalwright.imaging.agent.failures import AgentError
 from metalwright.imaging.agent.tools import run_tool
-from metalwright.imaging.agent.write import is_block_device
 
 _BLKRRPART: Final = 0x125F
 _FSCK_FIXED: Final = 1
@@ -49,18 +49,15 @@ def find_root(disk_path: str) -> RootPartition:
 
 
 def _target(disk_path: str, number: int, start_bytes: int) -> str:
-    fd = os.open(disk_path, os.O_RDONLY)
-    try:
-        return partition_path(disk_path, number) if is_block_device(fd) else f"{disk_path}?offset={start_bytes}"
-    finally:
-        os.close(fd)
+    return partition_path(disk_path, number) if is_block_device(disk_path) else f"{disk_path}?offset={start_bytes}"
 
 
 def _tell_kernel(disk_path: str) -> None:
+    if not is_block_device(disk_path):
+        return
     fd = os.open(disk_path, os.O_RDWR)
     try:
-        if is_block_device(fd):
-            fcntl.ioctl(fd, _BLKRRPART)
+        fcntl.ioctl(fd, _BLKRRPART)
     except OSError as error:
         raise AgentError(
             "seed", f"the kernel does not read the new partitions of {disk_path}", found=error.strerror, wrote=True
