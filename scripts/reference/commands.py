@@ -46,7 +46,7 @@ def _command(command: Any, path: str) -> Iterator[str]:
     yield f"## {path}\n"
     yield f"```text\n{usage}\n```\n"
     yield _escape(re.sub(r"\n\n\s*", "\n\n", (command.help or "").strip())) + "\n"
-    if command.params:
+    if arguments or _options(command):
         yield _parameters(command)
 
 
@@ -56,12 +56,14 @@ def _argument(item: Any) -> str:
 
 
 def _options(command: Any) -> list[Any]:
-    return [item for item in command.params if item.param_type_name == "option"]
+    return [item for item in command.params if item.param_type_name == "option" and not item.hidden]
 
 
 def _parameters(command: Any) -> str:
     rows = ["| name | default | means |", "|---|---|---|"]
     for item in command.params:
+        if getattr(item, "hidden", False):
+            continue
         is_option = item.param_type_name == "option"
         names = ", ".join(f"`{name}`" for name in item.opts) if is_option else f"`{_argument(item)}`"
         if is_option and not item.is_flag and item.metavar:

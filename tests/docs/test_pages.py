@@ -15,6 +15,7 @@ from tests.docs.console_blocks import PAGES, ROOT
 from metalwright.lifecycle import decisions
 from metalwright.model.agent_protocol import FailureCode
 from metalwright.model.phase import NodeState, Phase
+from metalwright.runner.turn import ERROR_CODES
 
 EXPLANATION = ROOT / "docs" / "explanation"
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
@@ -77,6 +78,7 @@ def test_every_dependency_has_its_reason() -> None:
 def test_the_playbook_knows_every_failure_code() -> None:
     source = "\n".join(path.read_text(encoding="utf-8") for path in Path(decisions.__file__).parent.glob("*.py"))
     codes = set(re.findall(r'code="([a-z-]+)"', source)) | {code.value for code in FailureCode}
+    codes |= set(ERROR_CODES.values())
     assert len(codes) > 20
     playbook = (EXPLANATION / "states.md").read_text(encoding="utf-8").partition("playbook")[2]
     assert {code for code in codes if f"`{code}`" not in playbook} == set()
