@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import signal
 import subprocess
 import time
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from ruamel.yaml import YAML
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -81,3 +85,17 @@ def _wait_for(holds: Callable[[], bool]) -> None:
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def test_the_lock_satisfies_the_project() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    wanted = [Requirement(text) for text in project["project"]["dependencies"] + project["dependency-groups"]["dev"]]
+    text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    locked = {
+        canonicalize_name(name): version for name, version in re.findall(r"^([\w.-]+)==(\S+)", text, re.MULTILINE)
+    }
+    for requirement in wanted:
+        assert requirement.specifier.contains(locked[canonicalize_name(requirement.name)]), (
+            f"{requirement}: run `make lock`"
+        )
+    assert text.count("--hash=sha256:") >= len(locked)
