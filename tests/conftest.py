@@ -11,7 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from metalwright.simulator.loopback import ensure_loopback_up
+
 CAPTURES = Path(__file__).parent / "captures"
+
+
+def pytest_sessionstart() -> None:
+    """Bring the loopback interface up, which is down in a fresh network namespace (``unshare -rn make test``)."""
+    ensure_loopback_up()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
