@@ -1,0 +1,134 @@
+"""A discovery as tables for people and as JSON for programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from metalwright.matching.identity import serials_of
+from metalwright.model.report import HardwareReport
+from metalwright.redfish.discovery import Claimed, Discovery, Sighting
+
+
+def sighting_line(sighting: Sighting) -> str:
+    """One line of progress."""
+    root = sighting.root
+    who = " ".join(filter(None, (root.vendor, root.product))) if root is not None else ""
+    machines = ", ".join(_machine(report) for report in sighting.reports)
+    told = "; ".join(filter(None, (machines or who, sighting.error)))
+    return f"{sighting.target.key} {sighting.outcome} ({sighting.seconds:.1f} s){': ' if told else ''}{told}"
+
+
+def print_discovery(out: Console, found: Discovery) -> None:
+    """Print what was found: claimed, unclaimed with text for the rack file, conflicts, missing, failures."""
+    if found.claimed:
+        table = Table(box=None, pad_edge=False)
+        for name in ("node", "BMC", "machine", "serial", "agreeing keys", "login", "note"):
+            table.add_column(name, no_wrap=name in ("node", "BMC", "serial"), overflow="fold")
+        for item in found.claimed:
+            table.add_row(*map(Text, _claimed_row(item)))
+        out.print(table)
+    for unclaimed in found.unclaimed:
+        out.print(
+            Text(f"\nunclaimed: {_machine(unclaimed.report)} at {unclaimed.sighting.target.key}; for a rack file:")
+        )
+        out.print(Text(unclaimed.yaml))
+    for conflict in found.conflicts:
+        names = ", ".join(node.name for node in conflict.nodes)
+        out.print(
+            Text(f"\nconflict: {_machine(conflict.report)} at {conflict.report.bmc.address}: {conflict.why} ({names})")
+        )
+        for finding in conflict.findings:
+            out.print(Text(f"  {finding.slot}: expected {finding.expected}, found {finding.found}"))
+    if found.missing:
+        out.print(Text(f"\nmissing: {', '.join(node.name for node in found.missing)}"))
+    for sighting in found.failures:
+        out.print(Text(f"\nfailed: {sighting_line(sighting)}"))
+
+
+def _claimed_row(item: Claimed) -> tuple[str, ...]:
+    sighting, report = item.sighting, item.claim.report
+    notes = [item.error or "", "certificate pinned at first use" if item.is_first_pin else ""]
+    notes += [f"{finding.code.removeprefix('identity-')} not given" for finding in item.claim.findings]
+    return (
+        item.claim.node.name,
+        sighting.target.key,
+        " ".join(filter(None, (report.system.manufacturer, report.system.model))) or "?",
+        ", ".join(serials_of(report)) or "?",
+        ", ".join(item.claim.keys),
+        sighting.login or "none needed",
+        "; ".join(filter(None, notes)),
+    )
+
+
+def _machine(report: HardwareReport) -> str:
+    words = (report.system.manufacturer, report.system.model, *serials_of(report)[:1])
+    return " ".join(filter(None, words)) or f"system {report.system.id}"
+
+
+def as_json(found: Discovery) -> dict[str, Any]:
+    """The discovery as plain JSON types."""
+    return {
+        "schema": 1,
+        "claimed": [_claimed_json(item) for item in found.claimed],
+        "unclaimed": [
+            {**_place(item.sighting), **_identity(item.report), "yaml": item.yaml} for item in found.unclaimed
+        ],
+        "conflicts": [
+            {
+                **_identity(item.report),
+                "address": item.report.bmc.address,
+                "nodes": [node.name for node in item.nodes],
+                "why": item.why,
+                "findings": [finding.to_json() for finding in item.findings],
+            }
+            for item in found.conflicts
+        ],
+        "missing": [
+            {"node": node.name, "serial": node.serial, "uuid": node.uuid, "bmc_mac": node.bmc_mac}
+            for node in found.missing
+        ],
+        "failed": [_failure_json(sighting) for sighting in found.failures],
+        "others": [
+            _failure_json(sighting)
+            for sighting in found.sightings
+            if not sighting.is_failure and sighting.outcome not in ("nothing", "identified")
+        ],
+    }
+
+
+def _claimed_json(item: Claimed) -> dict[str, Any]:
+    return {
+        "node": item.claim.node.name,
+        **_place(item.sighting),
+        **_identity(item.claim.report),
+        "keys": list(item.claim.keys),
+        "login": item.sighting.login,
+        "fingerprint": item.sighting.fingerprint,
+        "pinned_now": item.is_first_pin,
+        "findings": [finding.to_json() for finding in item.claim.findings],
+        "error": item.error,
+    }
+
+
+def _failure_json(sighting: Sighting) -> dict[str, Any]:
+    return {**_place(sighting), "outcome": sighting.outcome, "error": sighting.error, "seconds": sighting.seconds}
+
+
+def _place(sighting: Sighting) -> dict[str, Any]:
+    return {"address": sighting.target.place.host, "port": sighting.target.place.port}
+
+
+def _identity(report: HardwareReport) -> dict[str, Any]:
+    system = report.system
+    return {
+        "system": system.id,
+        "manufacturer": system.manufacturer,
+        "model": system.model,
+        "serial": system.serial,
+        "uuid": system.uuid,
+        "bmc_macs": list(report.bmc.macs) if report.bmc.macs is not None else None,
+    }

@@ -1,0 +1,85 @@
+"""``metalwright match``: machines against their blueprints."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from metalwright.cli.context import CliContext, print_json
+from metalwright.cli.opened_site import opened_site
+from metalwright.errors import MetalwrightError
+from metalwright.matching import match as match_report
+from metalwright.model.finding import Finding, MatchResult
+from metalwright.model.rack import Node
+from metalwright.redfish.access import NodeBmcs
+from metalwright.redfish.inventory import ALL_PARTS
+
+EXIT_FINDINGS = 2
+STYLES = {"PASS": "green", "FAIL": "bold red", "DEFERRED": "yellow"}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("match")(match)
+
+
+def match(
+    context: typer.Context,
+    nodes: Annotated[list[str], typer.Argument(metavar="NODE…", help="Nodes of the inventory.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> int:
+    """Compare what the BMCs say with what the blueprints want.
+
+    FAIL is a contradiction, with slot, expected, found and the part that would do. DEFERRED is unknown to the BMC and
+    left to the ramdisk and the operating system. Exit 0: nothing failed. 2: something did. 1: a BMC could not be read.
+    """
+    cli: CliContext = context.obj
+    with opened_site(cli) as site:
+        bmcs = NodeBmcs(site.repository, site.journal, site.credentials)
+        wanted = [site.repository.node(name) for name in dict.fromkeys(nodes)]
+        outcomes = asyncio.run(_match_all(bmcs, wanted))
+        for note in bmcs.notes:
+            cli.err.print(note, markup=False)
+    results = [outcome for outcome in outcomes if isinstance(outcome, MatchResult)]
+    errors = [outcome for outcome in outcomes if isinstance(outcome, MetalwrightError)]
+    if as_json:
+        print_json({"schema": 1, "nodes": results})
+    else:
+        for result in results:
+            _print(cli.out, result)
+    for error in errors:
+        typer.echo(f"error: {error}\n", err=True)
+    if errors:
+        return 1
+    return EXIT_FINDINGS if any(result.verdict == "FAIL" for result in results) else 0
+
+
+async def _match_all(bmcs: NodeBmcs, nodes: list[Node]) -> list[MatchResult | MetalwrightError]:
+    limit = asyncio.Semaphore(bmcs.repository.site.limits.parallel_nodes)
+
+    async def one(node: Node) -> MatchResult | MetalwrightError:
+        async with limit:
+            try:
+                report = await bmcs.read(node, parts=ALL_PARTS - {"firmware"})
+            except MetalwrightError as error:
+                return error
+        return match_report(bmcs.repository.blueprint_of(node.name), report, node)
+
+    return list(await asyncio.gather(*(one(node) for node in nodes)))
+
+
+def _print(out: Console, result: MatchResult) -> None:
+    out.print(Text(f"{result.node}: {result.verdict}", style=STYLES[result.verdict]))
+    for finding in result.findings:
+        out.print(Text(f"  {_line(finding)}"))
+        if finding.hint is not None:
+            out.print(Text(f"      {finding.hint}", style="dim"))
+
+
+def _line(finding: Finding) -> str:
+    place = f" {finding.slot}:" if finding.slot is not None else ""
+    return f"{finding.verdict} {finding.code}{place} expected {finding.expected}, found {finding.found}"

@@ -1,0 +1,35 @@
+"""Finding BMCs and telling which nodes they are: sweep, visit, claim, record."""
+
+from metalwright.redfish.discovery.outcome import (
+    BmcAddressBook,
+    Claimed,
+    Discovery,
+    Unclaimed,
+    conclude,
+    fitting_blueprints,
+    rack_yaml,
+    record,
+)
+from metalwright.redfish.discovery.sighting import RootFacts, Sighting
+from metalwright.redfish.discovery.sweep import sweep
+from metalwright.redfish.discovery.targets import Target, targets_of
+from metalwright.redfish.discovery.visit import Expected, Knowledge, visit
+
+__all__ = [
+    "BmcAddressBook",
+    "Claimed",
+    "Discovery",
+    "Expected",
+    "Knowledge",
+    "RootFacts",
+    "Sighting",
+    "Target",
+    "Unclaimed",
+    "conclude",
+    "fitting_blueprints",
+    "rack_yaml",
+    "record",
+    "sweep",
+    "targets_of",
+    "visit",
+]

@@ -1,0 +1,57 @@
+"""What a site knows before a sweep: where BMCs should be, their pins and logins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from metalwright.journal.bmcs import LoginLatch
+from metalwright.journal.journal import Journal
+from metalwright.model.repository import SiteRepository
+from metalwright.redfish.discovery.targets import Target
+from metalwright.redfish.discovery.visit import Expected
+from metalwright.redfish.logins import Login, as_logins, login_of_environment
+from metalwright.redfish.places import Place, places_of
+from metalwright.secrets.bmc_credentials import BmcCredentials
+
+
+class SiteKnowledge:
+    """The inventory, the journal and the secret store of one site, as a sweep asks them.
+
+    Raises:
+        SecretError: a factory password that the site refers to cannot be read; told before anything is sent.
+    """
+
+    def __init__(self, repository: SiteRepository, journal: Journal, credentials: BmcCredentials) -> None:
+        self._journal = journal
+        self._credentials = credentials
+        self._latch = LoginLatch(journal.refused_logins, credentials.latch_key)
+        self._site_login = login_of_environment()
+        self._factory: dict[str | None, tuple[Login, ...]] = {None: as_logins(credentials.factory())}
+        self._nodes: dict[Place, str] = {}
+        for node in repository.nodes():
+            for place in reversed(places_of(repository, journal.bmc_addresses, node)):
+                self._nodes[place] = node.name
+
+    @property
+    def latch(self) -> LoginLatch:
+        """The memory of refused logins, kept in the journal."""
+        return self._latch
+
+    def expected_at(self, target: Target) -> Expected | None:
+        """The node whose BMC should be at the target; its logins only if its certificate is pinned."""
+        name = self._nodes.get(target.place)
+        if name is None:
+            return None
+        pin = self._journal.pins.get(name)
+        logins = as_logins(self._credentials.candidates(name)) if pin is not None else ()
+        return Expected(name, pin, tuple(login for login in logins if login.origin != "factory"))
+
+    def factory_logins(self, vendor: str | None) -> Sequence[Login]:
+        """The site's factory logins for a maker."""
+        if vendor not in self._factory:
+            self._factory[vendor] = as_logins(self._credentials.factory(vendor))
+        return self._factory[vendor]
+
+    def site_login(self) -> Login | None:
+        """The login of the environment."""
+        return self._site_login

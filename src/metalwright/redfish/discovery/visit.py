@@ -1,0 +1,153 @@
+"""One BMC: the anonymous service root first, then its identity with a login that may be sent there.
+
+A BMC whose certificate nobody pinned may be anybody. Factory logins may be sent to it, since they are printed in
+manuals; a login that opens other machines too may not, unless somebody named this very host.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from metalwright.errors import BmcAnswerError, BmcAuthError, BmcUnreachableError, RedfishError
+from metalwright.redfish.async_client import AsyncClient
+from metalwright.redfish.client import Contact
+from metalwright.redfish.credentials import LoginLatch
+from metalwright.redfish.discovery.sighting import Outcome, RootFacts, Sighting
+from metalwright.redfish.discovery.targets import Target
+from metalwright.redfish.inventory import read_identities
+from metalwright.redfish.logins import Login, logged_in
+from metalwright.redfish.pins import MemoryPins
+from metalwright.redfish.state import Limits
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The node whose BMC should be at a place, with the certificate pinned for it and its own logins."""
+
+    node: str
+    fingerprint: str | None
+    logins: tuple[Login, ...] = ()
+
+
+class Knowledge(Protocol):
+    """What is known before a visit."""
+
+    def expected_at(self, target: Target) -> Expected | None:
+        """The node whose BMC should be there."""
+        ...
+
+    def factory_logins(self, vendor: str | None) -> Sequence[Login]:
+        """Logins that machines leave the factory with, in the order to try."""
+        ...
+
+    def site_login(self) -> Login | None:
+        """A login that opens more than one machine."""
+        ...
+
+    @property
+    def latch(self) -> LoginLatch:
+        """The memory of refused logins."""
+        ...
+
+
+async def visit(target: Target, knowledge: Knowledge, limits: Limits) -> Sighting:
+    """Look at one target within ``limits.deadline_s``; never raises for what a BMC does."""
+    begun = time.monotonic()
+    try:
+        async with asyncio.timeout(limits.deadline_s):
+            is_there = await _listens(target, limits.connect_timeout_s)
+            sighting = await _visit(target, knowledge, limits) if is_there else Sighting(target, "nothing")
+    except TimeoutError:
+        sighting = Sighting(target, "deadline", error=f"no complete answer within {limits.deadline_s:g} s")
+    except RedfishError as error:
+        sighting = Sighting(target, _outcome_of(error), error=_one_line(error))
+    return replace(sighting, seconds=round(time.monotonic() - begun, 3))
+
+
+async def _listens(target: Target, timeout_s: float) -> bool:
+    """Whether anything accepts connections there: most addresses of a prefix are empty, and that is no failure."""
+    try:
+        async with asyncio.timeout(timeout_s):
+            _, writer = await asyncio.open_connection(target.place.host, target.place.port)
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    with suppress(OSError, TimeoutError):
+        async with asyncio.timeout(1.0):
+            await writer.wait_closed()
+    return True
+
+
+async def _visit(target: Target, knowledge: Knowledge, limits: Limits) -> Sighting:
+    pins = MemoryPins()
+    contact = Contact(target.url, key=target.key, pins=pins, limits=limits, allow_http=target.scheme == "http")
+    async with AsyncClient(contact) as client:
+        root = RootFacts.of(await client.root())
+        fingerprint = client.fingerprint
+    expected = knowledge.expected_at(target)
+    is_known = expected is not None and expected.fingerprint is not None and expected.fingerprint == fingerprint
+    logins = _logins(target, knowledge, root, expected if is_known else None)
+    seen = Sighting(target, "no-login", root=root, fingerprint=fingerprint, is_first_use=not is_known)
+    key = expected.node if is_known and expected is not None else _latch_key(target, fingerprint)
+    contact = replace(contact, key=key, pins=_pinned(key, fingerprint), latch=knowledge.latch)
+    try:
+        async with logged_in(contact, logins) as (session, login):
+            reports = await read_identities(session, address=target.place.host)
+    except BmcAuthError as error:
+        if expected is not None and expected.fingerprint is not None and not is_known:
+            return replace(seen, outcome="failed", error=_changed(expected, fingerprint))
+        return replace(seen, outcome="login-refused" if logins else "no-login", error=_one_line(error))
+    found: Outcome = "identified" if reports else "no-host"
+    return replace(seen, outcome=found, reports=tuple(reports), login=login.origin if login is not None else None)
+
+
+def _pinned(key: str, fingerprint: str | None) -> MemoryPins:
+    """The certificate of the first look holds for the whole visit."""
+    return MemoryPins({key: fingerprint} if fingerprint is not None else {})
+
+
+def _logins(target: Target, knowledge: Knowledge, root: RootFacts, expected: Expected | None) -> tuple[Login, ...]:
+    own = expected.logins if expected is not None else ()
+    site = knowledge.site_login()
+    may_send_site = expected is not None or target.is_named
+    logins = [*own, *([site] if site is not None and may_send_site else []), *knowledge.factory_logins(root.vendor)]
+    return tuple({(item.credentials.username, item.credentials.password): item for item in reversed(logins)}.values())[
+        ::-1
+    ]
+
+
+def _latch_key(target: Target, fingerprint: str | None) -> str:
+    """The name of an unclaimed BMC: its address, and its certificate since addresses are given to others."""
+    return target.key if fingerprint is None else f"{target.key} {fingerprint[:16]}"
+
+
+def _changed(expected: Expected, fingerprint: str | None) -> str:
+    return (
+        f"another certificate than the one pinned for {expected.node} (pinned {expected.fingerprint}, shown "
+        f"{fingerprint}): its login was not sent; if the certificate was renewed on purpose, pin it anew"
+    )
+
+
+def _outcome_of(error: RedfishError) -> Outcome:
+    """What an error means of somebody who accepted a connection."""
+    cause = error.__cause__
+    if isinstance(error, BmcUnreachableError):
+        return "no-redfish" if isinstance(cause, ssl.SSLError) else "deadline" if _is_silence(error) else "failed"
+    if isinstance(error, BmcAnswerError):
+        return "no-redfish"
+    return "login-refused" if isinstance(error, BmcAuthError) else "failed"
+
+
+def _is_silence(error: BmcUnreachableError) -> bool:
+    return isinstance(error.__cause__, TimeoutError) or "no answer" in f"{error.what} {error.found}"
+
+
+def _one_line(error: RedfishError) -> str:
+    parts = [error.what, *(f"{name}: {text}" for name, text in (("found", error.found), ("hint", error.hint)) if text)]
+    return "; ".join(" ".join(part.split()) for part in parts)

@@ -1,0 +1,69 @@
+"""Getting a session with one of several logins: each is sent once, a refused one never again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+from metalwright.errors import BmcAuthError, UsageError
+from metalwright.redfish.async_client import AsyncClient
+from metalwright.redfish.client import Contact
+from metalwright.redfish.credentials import Credentials
+from metalwright.secrets.bmc_credentials import Candidate
+
+USER_VARIABLE = "METALWRIGHT_BMC_USER"
+PASSWORD_VARIABLE = "METALWRIGHT_BMC_PASSWORD"  # noqa: S105 - the name of a variable, not a password
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """A login to try and where it comes from (``factory``, ``current``, ``environment``), for messages."""
+
+    credentials: Credentials
+    origin: str
+
+
+def login_of_environment() -> Login | None:
+    """The login in METALWRIGHT_BMC_USER and METALWRIGHT_BMC_PASSWORD, if they are set.
+
+    Raises:
+        UsageError: only one of them is set.
+    """
+    user, password = os.environ.get(USER_VARIABLE), os.environ.get(PASSWORD_VARIABLE)
+    if user is None and password is None:
+        return None
+    if user is None or password is None:
+        missing = USER_VARIABLE if user is None else PASSWORD_VARIABLE
+        raise UsageError("half a login is set", where=missing, hint=f"set {USER_VARIABLE} and {PASSWORD_VARIABLE}")
+    return Login(Credentials(user, password), "environment")
+
+
+@asynccontextmanager
+async def logged_in(contact: Contact, logins: Sequence[Login]) -> AsyncIterator[tuple[AsyncClient, Login | None]]:
+    """A client with a session of the first login that the BMC takes, and that login.
+
+    Without any login the client reads anonymously. The session is deleted at the end of the block.
+
+    Raises:
+        BmcAuthError: every login was refused, now or before.
+        BmcUnreachableError, BmcCertificateError: nothing was sent.
+    """
+    last: BmcAuthError | None = None
+    for login in logins or (None,):
+        credentials = login.credentials if login is not None else None
+        async with AsyncClient(replace(contact, credentials=credentials)) as client:
+            try:
+                await client.login()
+            except BmcAuthError as error:
+                last = error
+                continue
+            yield client, login
+            return
+    raise last or BmcAuthError("there is no login to try", where=contact.origin.url)
+
+
+def as_logins(candidates: Sequence[Candidate]) -> tuple[Login, ...]:
+    """Candidates of the secret store as logins of the client."""
+    return tuple(Login(Credentials(item.user, item.password.reveal()), item.origin) for item in candidates)

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from metalwright.errors import UsageError
+from metalwright.redfish.discovery import targets_of
+from metalwright.redfish.places import Place
+
+
+def places(*words: str, port: int = 443) -> list[str]:
+    return [target.key for target in targets_of(words, port)]
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        ("10.20.0.11", "10.20.0.11:443"),
+        ("10.20.0.11:8443", "10.20.0.11:8443"),
+        ("https://bmc-1.example.net", "bmc-1.example.net:443"),
+        ("https://10.20.0.11:8443/", "10.20.0.11:8443"),
+        ("fe80::1", "[fe80::1]:443"),
+        ("[fe80::1]:8443", "[fe80::1]:8443"),
+        ("https://[fe80::1]:8443", "[fe80::1]:8443"),
+    ],
+)
+def test_hosts_in_every_spelling(word: str, expected: str) -> None:
+    assert places(word) == [expected]
+
+
+def test_a_prefix_is_its_hosts_without_network_and_broadcast() -> None:
+    assert places("10.20.0.0/30") == ["10.20.0.1:443", "10.20.0.2:443"]
+    assert places("10.20.0.7/32", port=8443) == ["10.20.0.7:8443"]
+
+
+def test_a_target_counts_once_and_a_named_one_stays_named() -> None:
+    targets = targets_of(["10.20.0.0/30", "10.20.0.1", "10.20.0.1:443"], 443)
+    assert [(target.place, target.is_named) for target in targets] == [
+        (Place("10.20.0.1", 443), True),
+        (Place("10.20.0.2", 443), False),
+    ]
+
+
+def test_a_file_holds_targets_a_line_each(tmp_path: Path) -> None:
+    path = tmp_path / "leases"
+    path.write_text("# row a\n10.20.0.0/31\n\n  10.20.0.9:8443   # the odd one\n")
+    assert places(str(path)) == ["10.20.0.0:443", "10.20.0.1:443", "10.20.0.9:8443"]
+
+
+@pytest.mark.parametrize(
+    "word", ["10.0.0.0/8", "fd00::/64", "10.20.0.0/33", "two words", "", "http://10.20.0.1", "a:b:c/24"]
+)
+def test_what_cannot_be_swept_is_wrong_usage(word: str) -> None:
+    with pytest.raises(UsageError):
+        targets_of([word], 443)
+
+
+def test_http_needs_permission() -> None:
+    (target,) = targets_of(["http://127.0.0.1:8000"], 443, allow_http=True)
+    assert target.url == "http://127.0.0.1:8000"
