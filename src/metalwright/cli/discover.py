@@ -13,7 +13,6 @@ from rich.console import Console
 from metalwright.cli.context import CliContext, print_json
 from metalwright.cli.discovery_text import as_json as discovery_json
 from metalwright.cli.discovery_text import print_discovery, sighting_line
-from metalwright.cli.opened_site import OpenedSite, opened_site
 from metalwright.errors import UsageError
 from metalwright.model.repository import SiteRepository
 from metalwright.redfish.access import limits_of
@@ -21,6 +20,7 @@ from metalwright.redfish.discovery import Discovery, Sighting, Target, conclude,
 from metalwright.redfish.discovery.knowledge import SiteKnowledge
 from metalwright.redfish.discovery.sweep import DEFAULT_AT_ONCE
 from metalwright.redfish.state import Limits
+from metalwright.workspace import Workspace, open_workspace
 
 SWEEP_CONNECT_TIMEOUT_S = 5.0
 EXIT_INTERRUPTED = 130
@@ -58,7 +58,7 @@ def discover(
     Exit 0: done. 1: a BMC could not be read, or a machine cannot be given to one node.
     """
     cli: CliContext = context.obj
-    with opened_site(cli) as site:
+    with open_workspace(cli.site) as site:
         settings = site.repository.site.redfish
         words = targets or _out_of_band_prefixes(site.repository)
         places = targets_of(words, port or settings.port, allow_http=insecure_http)
@@ -96,10 +96,10 @@ def _out_of_band_prefixes(repository: SiteRepository) -> list[str]:
 
 
 def _sweep(
-    err: Console, site: OpenedSite, places: tuple[Target, ...], limits: Limits, at_once: int, found: list[Sighting]
+    err: Console, site: Workspace, places: tuple[Target, ...], limits: Limits, at_once: int, found: list[Sighting]
 ) -> bool:
     """Fill ``found`` as sightings come; returns whether somebody pressed Ctrl-C, and what was found stays."""
-    knowledge = SiteKnowledge(site.repository, site.journal, site.credentials)
+    knowledge = SiteKnowledge(site.repository, site.journal, site.bmc_credentials)
     err.print(f"sweeping {len(places)} addresses", markup=False)
 
     async def run() -> None:
@@ -115,7 +115,7 @@ def _sweep(
     return False
 
 
-def _record(site: OpenedSite, found: Discovery) -> Discovery:
+def _record(site: Workspace, found: Discovery) -> Discovery:
     when = datetime.now(UTC)
     claimed = tuple(record(item, site.journal.pins, site.journal.bmc_addresses, when) for item in found.claimed)
     return replace(found, claimed=claimed)

@@ -9,7 +9,6 @@ import typer
 from rich.console import Console
 
 from metalwright.cli.context import CliContext, print_json
-from metalwright.cli.opened_site import opened_site
 from metalwright.cli.report_text import print_report
 from metalwright.errors import BmcAuthError
 from metalwright.model.report import HardwareReport
@@ -18,6 +17,7 @@ from metalwright.redfish.client import Contact
 from metalwright.redfish.inventory import read_reports
 from metalwright.redfish.logins import PASSWORD_VARIABLE, USER_VARIABLE, logged_in, login_of_environment
 from metalwright.redfish.state import Limits
+from metalwright.workspace import open_workspace
 
 URL_DEADLINE_S = 300.0
 
@@ -54,8 +54,8 @@ def inspect(
 
 
 def _read_node(cli: CliContext, name: str) -> list[HardwareReport]:
-    with opened_site(cli) as site:
-        bmcs = NodeBmcs(site.repository, site.journal, site.credentials)
+    with open_workspace(cli.site) as site:
+        bmcs = NodeBmcs(site.repository, site.journal, site.bmc_credentials)
         report = asyncio.run(bmcs.read(site.repository.node(name)))
         for note in bmcs.notes:
             cli.err.print(note, markup=False)

@@ -10,13 +10,13 @@ from rich.console import Console
 from rich.text import Text
 
 from metalwright.cli.context import CliContext, print_json
-from metalwright.cli.opened_site import opened_site
 from metalwright.errors import MetalwrightError
 from metalwright.matching import match as match_report
 from metalwright.model.finding import Finding, MatchResult
 from metalwright.model.rack import Node
 from metalwright.redfish.access import NodeBmcs
 from metalwright.redfish.inventory import ALL_PARTS
+from metalwright.workspace import open_workspace
 
 EXIT_FINDINGS = 2
 STYLES = {"PASS": "green", "FAIL": "bold red", "DEFERRED": "yellow"}
@@ -38,8 +38,8 @@ def match(
     left to the ramdisk and the operating system. Exit 0: nothing failed. 2: something did. 1: a BMC could not be read.
     """
     cli: CliContext = context.obj
-    with opened_site(cli) as site:
-        bmcs = NodeBmcs(site.repository, site.journal, site.credentials)
+    with open_workspace(cli.site) as site:
+        bmcs = NodeBmcs(site.repository, site.journal, site.bmc_credentials)
         wanted = [site.repository.node(name) for name in dict.fromkeys(nodes)]
         outcomes = asyncio.run(_match_all(bmcs, wanted))
         for note in bmcs.notes:
