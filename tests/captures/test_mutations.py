@@ -15,6 +15,9 @@ from pydantic import BaseModel
 from tests.captures.conftest import load, truth
 
 from metalwright.errors import RedfishError
+from metalwright.matching import match
+from metalwright.model.blueprint import Blueprint
+from metalwright.model.rack import Node
 from metalwright.model.report import HardwareReport
 from metalwright.redfish.inventory import CapturedTree, read_reports
 
@@ -114,3 +117,35 @@ def test_damage_never_makes_up_sockets_dimms_or_gpus(machine: str, seed: int) ->
         for part, found in (("cpus", report.cpus), ("dimms", report.memory.dimms), ("gpus", report.gpus)):
             if found is not None and part in host:
                 assert len([item for item in found if describes(item)]) <= host[part], part
+
+
+def demanding_one_more(host: dict[str, Any], part: str) -> Blueprint:
+    """A blueprint of the machine that wants one socket, DIMM or GPU more than there is."""
+    more = {name: 1 if name == part else 0 for name in ("cpus", "dimms", "gpus")}
+    hardware: dict[str, Any] = {
+        "system": {"manufacturer": host["manufacturer"], "models": [host["model"]]},
+        "cpus": {"count": host["cpus"] + more["cpus"]},
+        "memory": {"total_gib": host["memory_gib"], "dimms": host["dimms"] + more["dimms"]},
+        "drives": [{"role": "system", "count": 1, "min_bytes": 1}],
+    }
+    if part == "gpus":
+        hardware["gpus"] = {"count": host.get("gpus", 0) + 1, "vendor": "nvidia", "model": "H100"}
+    values = {"schema": 1, "name": "captured", "version": "1.0.0", "class": {"role": "x", "owner": "x", "why": "x"}}
+    image = {"name": "x", "version": "1", "file_sha256": "0" * 64}
+    tests = [{"test": "boot", "record": True}]
+    return Blueprint.model_validate({**values, "hardware": hardware, "image": image, "acceptance": tests})
+
+
+@given(seed=st.integers(0, 2**32), share=st.sampled_from([0.0, 0.1, 0.4]))
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_damage_never_lets_a_machine_pass_that_lacks_a_part(machine: str, seed: int, share: float) -> None:
+    hosts = {host["uri"].rpartition("/")[2]: host for host in truth()[machine]["systems"] if host["kind"] == "host"}
+    for report in read(DamagedTree(load(machine), seed, share)) or ():
+        host = hosts[report.system.id]
+        keys = {"serial": report.system.serial, "uuid": report.system.uuid, "bmc_mac": (report.bmc.macs or (None,))[0]}
+        given_keys = {key: value for key, value in keys.items() if value is not None}
+        if len(given_keys) < 2:
+            continue
+        node = Node.model_validate({"name": "captured", "blueprint": "captured@1.0.0", **given_keys})
+        for part in ("cpus", "dimms", "gpus"):
+            assert match(demanding_one_more(host, part), report, node).verdict != "PASS", part

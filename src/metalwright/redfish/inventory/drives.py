@@ -11,7 +11,7 @@ from metalwright.redfish.inventory import quirks
 from metalwright.redfish.inventory.estate import Host
 from metalwright.redfish.inventory.resource import Resource
 from metalwright.redfish.inventory.values import natural_key
-from metalwright.redfish.inventory.walk import Listing, Walk
+from metalwright.redfish.inventory.walk import Listing, Walk, together
 
 _PROTOCOLS = {"nvme": "NVMe", "pcie": "NVMe", "sata": "SATA", "sas": "SAS", "virtio": "VIRTIO"}
 """A drive on PCIe speaks NVMe (iDRAC writes *PCIe*)."""
@@ -61,10 +61,8 @@ async def _from_storage(walk: Walk, host: Host) -> _Found:
     targets: list[str] = []
     for unit in units.present:
         targets += unit.links("Drives") if isinstance(unit.raw("Drives"), list) else ()
-    listings = [await walk.linked(targets)]
-    for unit in units.present:
-        if not isinstance(unit.raw("Drives"), list) and unit.link("Drives") is not None:
-            listings.append(await walk.listing(unit.link("Drives")))
+    collections = [unit.link("Drives") for unit in units.present if not isinstance(unit.raw("Drives"), list)]
+    listings = await together([walk.linked(targets), *(walk.listing(link) for link in collections if link is not None)])
     drives = [drive for listing in listings for drive in _drives(listing)]
     if units.present and all(_NVME.search(unit.id) or _speaks_nvme(unit) for unit in units.present):
         drives = [drive.model_copy(update={"protocol": drive.protocol or "NVMe"}) for drive in drives]
@@ -86,9 +84,7 @@ def _list(resource: Resource, name: str) -> list[object]:
 
 async def _from_chassis(walk: Walk, host: Host) -> _Found:
     targets = [target for chassis in host.chassis for target in chassis.links("Links", "Drives")]
-    listings = [await walk.linked(targets)]
-    for chassis in host.chassis:
-        listings.append(await walk.listing(chassis.link("Drives")))
+    listings = await together([walk.linked(targets), *(walk.listing(item.link("Drives")) for item in host.chassis)])
     return _Found([drive for listing in listings for drive in _drives(listing)], is_known=False)
 
 

@@ -168,7 +168,8 @@ def _speed_gbps(port: Resource) -> float | None:
 
 
 def _gbps(mbps: float | None) -> float | None:
-    return mbps / 1000 if mbps is not None else None
+    """Mbit/s in Gbit/s; BMCs write 0 where there is no link."""
+    return mbps / 1000 if mbps else None
 
 
 def _hpe_adapter(resource: Resource) -> _Adapter:
@@ -191,6 +192,8 @@ def _nic(adapter: _Adapter, seen: set[str]) -> list[Nic]:
     firmware = [controller.text("FirmwarePackageVersion") for controller in controllers]
     labels = [controller.slot for controller in controllers if controller.raw("Location") is not None]
     slot = resource.slot if resource.slot != resource.id or not labels else labels[0]
+    if isinstance(resource.raw("Location"), str):
+        slot = resource.text("Location") or slot
     return [
         Nic(
             slot=slot,

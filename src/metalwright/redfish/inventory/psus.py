@@ -62,9 +62,17 @@ def _psu(supply: Resource) -> Psu:
     supply.note_health()
     ratings = [item.positive("CapacityWatts") or 0 for item in supply.objects("InputRanges")]
     return Psu(
-        slot=supply.text("Name") if "#" in supply.uri else supply.slot,
+        slot=_slot(supply),
         manufacturer=supply.text("Manufacturer"),
         model=supply.text("Model"),
         watts=supply.positive("PowerCapacityWatts") or max(ratings, default=0) or None,
         serial=supply.identity("SerialNumber"),
     )
+
+
+def _slot(supply: Resource) -> str | None:
+    """Supplies embedded in Power have no id of their own: a Name with a number in it, else their place in the list."""
+    if "#" not in supply.uri:
+        return supply.slot
+    name = supply.text("Name")
+    return name if name is not None and any(map(str.isdecimal, name)) else supply.text("MemberId") or name
