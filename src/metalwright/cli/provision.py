@@ -17,6 +17,8 @@ from metalwright.cli.plan import print_plan
 from metalwright.cli.progress import ProgressLines
 from metalwright.cli.selection import select_nodes
 from metalwright.errors import PlanError, UsageError
+from metalwright.imaging.ordering import cache_dir
+from metalwright.imaging.ramdisk import is_ramdisk_built
 from metalwright.model.phase import PHASES
 from metalwright.model.plan import Plan
 from metalwright.planning import check_still_holds, destructive_nodes, verify_digest
@@ -119,6 +121,8 @@ def _run(
         confirm_writes(cli, wanted, yes=yes)
     issue_grants(workspace, current, wanted, "plan" if reviewed is not None else "typed", may_overwrite)
     request = Request(names, kind, may_overwrite, current.digest, tuple(sys.argv[1:]))
+    if not is_ramdisk_built(cache_dir()):
+        cli.err.print("building the deploy ramdisk (once, a minute or two) …")
     outcome = provision(workspace, request, ProgressLines(cli.err))
     if as_json:
         print_json(_as_json(outcome))

@@ -89,7 +89,7 @@ def _prepare(demo: DemoSite, shell: Shell) -> Image:
     state.mkdir(mode=0o700, exist_ok=True)
     secret = os.open(state / "factory-password", os.O_WRONLY | os.O_CREAT, 0o600)
     with os.fdopen(secret, "w") as file:
-        file.write(make_password(None).reveal() + "\n")
+        file.write(make_password(None).reveal())
     _build_image(demo, shell)
     image = ImageCatalogue(SitePaths(demo.root).images).get(*IMAGE)
     demo.pin_image(image)

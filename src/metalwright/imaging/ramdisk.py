@@ -68,12 +68,21 @@ def build_ramdisk(cache_dir: Path, recipe: RamdiskRecipe | None = None, *, mirro
     """
     recipe = recipe or RamdiskRecipe()
     base_digest = _base_digest(recipe)
-    base_dir = cache_dir / "ramdisk" / base_digest.removeprefix("sha256:")[:32]
-    if not (base_dir / "initramfs").exists():
+    base_dir = _base_dir(cache_dir, base_digest)
+    if not is_ramdisk_built(cache_dir, recipe):
         _build_base(base_dir, recipe, mirrors)
     layer = agent_layer()
     whole = digest({"base": base_digest, "agent": hashlib.sha256(layer).hexdigest()})
     return Ramdisk(base_dir / "vmlinuz", base_dir / "initramfs", layer, whole)
+
+
+def is_ramdisk_built(cache_dir: Path, recipe: RamdiskRecipe | None = None) -> bool:
+    """Whether ``cache_dir`` has the base, so that :func:`build_ramdisk` takes no time and no network."""
+    return (_base_dir(cache_dir, _base_digest(recipe or RamdiskRecipe())) / "initramfs").exists()
+
+
+def _base_dir(cache_dir: Path, base_digest: str) -> Path:
+    return cache_dir / "ramdisk" / base_digest.removeprefix("sha256:")[:32]
 
 
 def agent_layer() -> bytes:

@@ -115,15 +115,17 @@ def _judge(call: PyinfraCall, done: subprocess.CompletedProcess[str], seconds: f
     results = payload.get("results") if payload else None
     if results is None or done.returncode != 0:
         raise _failed(call, done, "failed" if done.returncode else "did not run")
-    if results["failed_hosts"] or results["totals"]["hosts"] != 1:
+    operations = results["operations"]
+    seen = {name for item in operations for name in (*item["success"], *item["no_change"], *item["error"])}
+    failed = sorted({*results["failed_hosts"], *(name for item in operations for name in item["error"])})
+    if failed or seen - {call.host} or (operations and not seen):
         raise DeployError(
             f"{call.deploy} did not succeed on exactly the host that was asked for",
             where=call.host,
-            expected="1 host, 0 failed",
-            found=f"{results['totals']['hosts']} host(s), failed: {results['failed_hosts'] or 'none'}",
-            hint=_tail(done.stderr),
+            expected=f"operations on {call.host} alone, none failed",
+            found=f"operations on {', '.join(sorted(seen)) or 'no host'}; failed: {', '.join(failed) or 'none'}",
+            hint=f"the whole output is in {call.log}" if call.log else None,
         )
-    operations = results["operations"]
     return PyinfraResult(
         deploy=call.deploy,
         host=call.host,
