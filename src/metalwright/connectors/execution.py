@@ -12,6 +12,7 @@ from metalwright.connectors.commands import Command
 from metalwright.connectors.secrets import MEDIA_URL, STAGED_PASSWORD, BmcSecrets, SecretValues
 from metalwright.errors import (
     BmcAnswerError,
+    BmcAuthError,
     BmcNoAnswerError,
     BmcRefusedError,
     DeployError,
@@ -141,8 +142,7 @@ class Execution:
             raise SecretError("no such password is staged for this BMC", where=command.target)
         with BlockingClient(replace(self._client.contact, credentials=staged)) as probe:
             probe.login()
-        state = self._client.state
-        state.credentials = staged
+        self._client.use(staged)
         return [f"user {staged.username} can log in"]
 
     def _secret(self, what: str) -> list[str]:
@@ -150,13 +150,20 @@ class Execution:
             case "state":
                 return [json.dumps(self._secrets.state())]
             case "stage":
-                service = self._read_one("@root/AccountService?") or {}
+                service = self._password_rules()
                 self._secrets.stage(_length(service, "MinPasswordLength"), _length(service, "MaxPasswordLength"))
                 return ["a new password is staged"]
             case "promote":
                 self._secrets.promote()
                 return ["the staged password is in force"]
         raise SecretError("SECRET takes state, stage or promote", where="@redfish", found=what)
+
+    def _password_rules(self) -> dict[str, Any]:
+        """Return the account service; nothing where it is not shown before the password was changed."""
+        try:
+            return self._read_one("@root/AccountService?") or {}
+        except BmcAuthError:
+            return {}
 
 
 def _length(service: dict[str, Any], name: str) -> int | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from metalwright.connectors.commands import Command, is_destructive
-from metalwright.errors import GrantError, IdentityError
+from metalwright.errors import BmcAuthError, GrantError, IdentityError
 from metalwright.model.base import is_filler, normal_mac, uuid_forms
 from metalwright.model.rack import Node
 from metalwright.redfish.blocking_client import BlockingClient
@@ -72,16 +72,34 @@ class NodeGuard:
         if self.lock is None:
             self.lock = self.acquire_lock()
         if not self.is_identified:
-            check_identity(self.node, client, topology)
-            self.is_identified = True
+            self._identify(client, topology, command)
         if is_destructive(command) and self.find_grant() is None:
             raise missing_grant(self.node.name)
+
+    def _identify(self, client: BlockingClient, topology: Topology, command: Command) -> None:
+        """Check the identity; only the first password of a BMC that shows nothing before may come earlier."""
+        try:
+            check_identity(self.node, client, topology)
+        except BmcAuthError:
+            if not _is_first_password(client, command):
+                raise
+            return
+        self.is_identified = True
 
     def release(self) -> None:
         """Let the lock go."""
         if self.lock is not None:
             self.lock.release()
             self.lock = None
+
+
+def _is_first_password(client: BlockingClient, command: Command) -> bool:
+    """Whether the BMC shows nothing of itself until its password is changed, and this command changes it.
+
+    The identity is then checked before the new password is put in force, and before anything else is written.
+    """
+    is_change = (command.verb, command.target) in (("SECRET", "stage"), ("PATCH", "@own-account"))
+    return client.state.password_change_uri is not None and is_change
 
 
 def missing_grant(node: str) -> GrantError:

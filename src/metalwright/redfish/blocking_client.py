@@ -28,6 +28,7 @@ from requests.adapters import HTTPAdapter
 from metalwright.errors import BmcUnreachableError
 from metalwright.redfish import dialogue, sessions, tasks
 from metalwright.redfish.client import Contact
+from metalwright.redfish.credentials import Credentials
 from metalwright.redfish.dialogue import Collection
 from metalwright.redfish.pins import fingerprint_of, normalise, peer_context
 from metalwright.redfish.tasks import Task
@@ -157,6 +158,11 @@ class BlockingClient:
     def login(self) -> None:
         """Log in now instead of at the first request; raises BmcAuthError."""
         self.run(sessions.ensure_session(self.state))
+
+    def use(self, credentials: Credentials) -> None:
+        """Go on with other credentials: the present session is deleted, the next request logs in anew."""
+        self.run(sessions.logout(self.state))
+        self.state.credentials, self.state.password_change_uri = credentials, None
 
     def get(self, path: str, *, timeout_s: float | None = None) -> JsonObject:
         """Return the resource at ``path``."""

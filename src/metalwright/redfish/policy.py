@@ -138,7 +138,11 @@ def _after_response(state: BmcState, request: Request, response: Response, tries
         return 0.0
     if tries.is_gzip_tried and response.is_success:
         state.is_gzip_needed = True
-    names = {message.name for message in messages_in(response.json())} if not response.is_success else set()
+    messages = () if response.is_success else messages_in(response.json())
+    names = {message.name for message in messages}
+    for message in messages:
+        if message.name == "PasswordChangeRequired" and message.args:
+            state.password_change_uri = message.args[0]
     if request.is_read:
         is_repeatable = response.status in TRANSIENT or (
             response.status >= 400 and names & state.behaviour.not_ready_ids

@@ -198,7 +198,7 @@ def logout(state: BmcState) -> Exchange[None]:
     if token is None or uri is None:
         state.forget_session()
         return
-    state.expires_at = state.clock() + state.limits.logout_timeout_s
+    deadline, state.expires_at = state.expires_at, state.clock() + state.limits.logout_timeout_s
     try:
         response = yield from transact(state, Request("DELETE", uri, timeout_s=state.limits.logout_timeout_s))
         if not response.is_success and response.status not in (401, 404):
@@ -206,4 +206,5 @@ def logout(state: BmcState) -> Exchange[None]:
     except RedfishError as error:
         LOG.warning("%s: the session was not deleted: %s", state.base_url, error.what)
     finally:
+        state.expires_at = deadline
         state.forget_session()

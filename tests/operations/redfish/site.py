@@ -130,9 +130,9 @@ def run_pyinfra(cwd: Path, arguments: tuple[str, ...], environment: Mapping[str,
     return PyinfraRun(done.returncode, done.stdout, done.stderr)
 
 
-def spec_of(index: int, **changes: Any) -> MachineSpec:
+def spec_of(index: int, *, bmc_changes: Mapping[str, Any] | None = None, **changes: Any) -> MachineSpec:
     """The machine of node ``lab-<index>``."""
-    bmc = BmcSpec(macs=(f"52:54:00:bc:00:0{index}",))
+    bmc = BmcSpec(macs=(f"52:54:00:bc:00:0{index}",), **(bmc_changes or {}))
     return MachineSpec(
         name=f"lab-{index}",
         serial=f"LAB000{index}",

@@ -111,3 +111,13 @@ def test_firmware_that_does_not_fit_stops_its_host_with_what_was_found(tmp_path:
         assert "bmc: expected >=1.0, found 0.9.1" in run.text
         assert "bios:" not in run.text
         assert old.writes("lab-1") == []
+
+
+def test_a_bmc_that_shows_nothing_before_its_password_is_changed_gets_one(tmp_path: Path) -> None:
+    with lab_site(tmp_path / "site", 1, 91, bmc_changes={"must_change_password": True}) as fresh:
+        first = fresh.deploy("credentials")
+        assert first.code == 0, first.text
+        assert "BMC password of our own" in first.changed
+        assert fresh.deploy("credentials").changed == set()
+        assert fresh.machines["lab-1"].system.log.of_kind("LoginRefused") == []
+        assert fresh.open_sessions() == 0

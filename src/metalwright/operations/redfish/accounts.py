@@ -9,12 +9,23 @@ from pyinfra.api.operation import operation
 from pyinfra.context import host
 
 from metalwright.facts.redfish import Accounts, Login
-from metalwright.operations.redfish.requests import Commands, expect, line, look, patch, refuse, show_diff, unreadable
+from metalwright.operations.redfish.requests import (
+    Commands,
+    contained,
+    expect,
+    line,
+    look,
+    patch,
+    refuse,
+    show_diff,
+    unreadable,
+)
 
 STAGED = "{secret:staged-password}"
 
 
 @operation()
+@contained
 def own_password() -> Commands:
     """Give the account that we log in with a password of our own, kept in the site's secret store.
 
@@ -40,6 +51,7 @@ def own_password() -> Commands:
 
 
 @operation()
+@contained
 def enabled(users: Sequence[str], is_enabled: bool) -> Commands:
     """Have these accounts enabled or disabled. Accounts that do not exist are as good as disabled."""
     seen, login = look(Accounts), look(Login)

@@ -12,13 +12,23 @@ from metalwright.bios import AttributeRegistry, BiosPlan, compile_plan, infer_re
 from metalwright.errors import BiosError
 from metalwright.facts.redfish import BiosAttributes, BiosRegistry, Power
 from metalwright.operations.redfish.power import restart_commands
-from metalwright.operations.redfish.requests import Commands, expect, look, patch, refuse, show_diff, unreadable
+from metalwright.operations.redfish.requests import (
+    Commands,
+    contained,
+    expect,
+    look,
+    patch,
+    refuse,
+    show_diff,
+    unreadable,
+)
 
 APPLY_TIME = "@Redfish.SettingsApplyTime"
 Value = str | int | bool
 
 
 @operation()
+@contained
 def attributes(desired: Mapping[str, Value]) -> Commands:
     """Write the attributes that differ to the settings resource; they come into force at the next reset.
 
@@ -50,6 +60,7 @@ def attributes(desired: Mapping[str, Value]) -> Commands:
 
 
 @operation()
+@contained
 def applied(desired: Mapping[str, Value]) -> Commands:
     """Restart the host when declared attributes wait for a reset; a host that is off is started."""
     seen = look(BiosAttributes) if desired else {}

@@ -8,10 +8,21 @@ from pyinfra.api.operation import operation
 from pyinfra.context import host
 
 from metalwright.facts.redfish import BootOverride
-from metalwright.operations.redfish.requests import Commands, expect, line, look, patch, refuse, show_diff, unreadable
+from metalwright.operations.redfish.requests import (
+    Commands,
+    contained,
+    expect,
+    line,
+    look,
+    patch,
+    refuse,
+    show_diff,
+    unreadable,
+)
 
 
 @operation()
+@contained
 def override(wanted: Literal["virtual-cd", "disk", "none"]) -> Commands:
     """Start once from the virtual CD or from the disk, or as the boot order says (``none``).
 

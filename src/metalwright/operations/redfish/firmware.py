@@ -10,11 +10,12 @@ from pyinfra.api.operation import operation
 from pyinfra.context import host
 
 from metalwright.facts.redfish import FirmwareInventory
-from metalwright.operations.redfish.requests import Commands, look, refuse, unreadable
+from metalwright.operations.redfish.requests import Commands, contained, look, refuse, unreadable
 from metalwright.versions import satisfies
 
 
 @operation()
+@contained
 def versions(constraints: Mapping[str, str]) -> Commands:
     """Have every constraint hold (``bmc``, ``bios``, or the id or name of a firmware component).
 

@@ -16,13 +16,14 @@ from metalwright.errors import MetalwrightError
 from metalwright.facts.redfish import Power, VirtualMedia
 from metalwright.model.deployment import Deployment
 from metalwright.operations.redfish import boot, power
-from metalwright.operations.redfish.requests import Commands, line, look, refuse, show_diff, unreadable
+from metalwright.operations.redfish.requests import Commands, contained, line, look, refuse, show_diff, unreadable
 from metalwright.operations.redfish.virtual_media import eject_commands, insert_commands
 
 REFERENCE = f"{{secret:{MEDIA_URL}}}"
 
 
 @operation()
+@contained
 def started() -> Commands:
     """Have the host run the deploy ramdisk from this node's own boot medium.
 

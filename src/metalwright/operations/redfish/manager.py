@@ -10,10 +10,21 @@ from pyinfra.api.operation import operation
 from pyinfra.context import host
 
 from metalwright.facts.redfish import ManagerClock, ManagerNetwork, NetworkProtocol
-from metalwright.operations.redfish.requests import Commands, expect, line, look, patch, refuse, show_diff, unreadable
+from metalwright.operations.redfish.requests import (
+    Commands,
+    contained,
+    expect,
+    line,
+    look,
+    patch,
+    refuse,
+    show_diff,
+    unreadable,
+)
 
 
 @operation()
+@contained
 def ntp(servers: Sequence[str]) -> Commands:
     """Have the BMC take its time from these servers: its log and certificate checks depend on it."""
     seen = look(ManagerClock)
@@ -33,6 +44,7 @@ def ntp(servers: Sequence[str]) -> Commands:
 
 
 @operation()
+@contained
 def protocols(wanted: Mapping[str, bool]) -> Commands:
     """Have network protocols of the BMC (``IPMI``, ``SSDP``, ``Telnet`` …) on or off.
 
@@ -61,6 +73,7 @@ def protocols(wanted: Mapping[str, bool]) -> Commands:
 
 
 @operation()
+@contained
 def address(address: str, prefix: str, gateway: str | None = None) -> Commands:
     """Move the BMC to a static address of ``prefix``.
 

@@ -9,7 +9,17 @@ from pyinfra.api.operation import operation
 from pyinfra.context import host
 
 from metalwright.facts.redfish import Power
-from metalwright.operations.redfish.requests import Commands, expect, line, look, post, refuse, show_diff, unreadable
+from metalwright.operations.redfish.requests import (
+    Commands,
+    contained,
+    expect,
+    line,
+    look,
+    post,
+    refuse,
+    show_diff,
+    unreadable,
+)
 
 SETTLE_S = 120.0
 """How long a power change may take to show; large servers need a minute and more."""
@@ -20,6 +30,7 @@ RESET = ("ForceRestart", "PowerCycle")
 
 
 @operation()
+@contained
 def state(wanted: Literal["On", "Off"]) -> Commands:
     """Bring the host to a power state; ``Off`` is a hard power-off.
 
@@ -43,6 +54,7 @@ def state(wanted: Literal["On", "Off"]) -> Commands:
 
 
 @operation(is_idempotent=False)
+@contained
 def reset(preferences: Sequence[str] = RESET) -> Commands:
     """Restart the host with the first reset type of ``preferences`` that the BMC offers; a host that is off is started.
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable, Generator, Iterable, Mapping
+from functools import wraps
+from typing import Any, ParamSpec, TypeAlias
 
 from pyinfra import logger
 from pyinfra.api.command import QuoteString, StringCommand
@@ -12,8 +13,28 @@ from pyinfra.api.facts import FactBase
 from pyinfra.api.state import StateStage
 from pyinfra.context import host, state
 
+from metalwright.errors import MetalwrightError
+
+P = ParamSpec("P")
+
 Commands: TypeAlias = Generator[StringCommand, None, None]
 """What the body of an operation is."""
+
+
+def contained(body: Callable[P, Commands]) -> Callable[P, Commands]:
+    """Make the body of an operation fail its own host only: an exception in it would stop every host."""
+
+    @wraps(body)
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> Commands:
+        try:
+            yield from body(*args, **kwargs)
+        except MetalwrightError as error:
+            yield refuse(error)
+        except Exception as error:
+            logger.debug("unexpected error in an operation", exc_info=True)
+            yield refuse(f"unexpected {type(error).__name__} in operation {body.__name__}: {error}")
+
+    return guarded
 
 
 def look(fact: type[FactBase[Any]]) -> Any:

@@ -11,6 +11,7 @@ from pyinfra.context import host
 from metalwright.facts.redfish import VirtualMedia
 from metalwright.operations.redfish.requests import (
     Commands,
+    contained,
     expect,
     line,
     look,
@@ -29,6 +30,7 @@ MAX_URL_CHARS = 255
 
 
 @operation()
+@contained
 def inserted(image: str) -> Commands:
     """Have ``image`` (a URL, or ``{secret:media-url}``) in a CD slot and nothing in any other.
 
@@ -42,6 +44,7 @@ def inserted(image: str) -> Commands:
 
 
 @operation()
+@contained
 def ejected() -> Commands:
     """Have every slot empty."""
     seen = look(VirtualMedia)
