@@ -51,7 +51,7 @@ def _command(command: Any, path: str) -> Iterator[str]:
 
 
 def _argument(item: Any) -> str:
-    name = (item.metavar or item.name.upper()) + ("…" if item.nargs == -1 else "")
+    name = (item.metavar or item.name.upper()).strip("[]….") + ("…" if item.nargs == -1 else "")
     return name if item.required else f"[{name}]"
 
 
@@ -65,7 +65,9 @@ def _parameters(command: Any) -> str:
         if getattr(item, "hidden", False):
             continue
         is_option = item.param_type_name == "option"
-        names = ", ".join(f"`{name}`" for name in item.opts) if is_option else f"`{_argument(item)}`"
+        names = (
+            ", ".join(f"`{name}`" for name in item.opts) if is_option else f"`{_argument(item)}`".replace("|", "\\|")
+        )
         if is_option and not item.is_flag and item.metavar:
             names += f" {item.metavar}"
         text = _escape(item.help or "")

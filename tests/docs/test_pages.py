@@ -108,3 +108,11 @@ def test_the_documentation_builds_without_a_warning_and_loads_nothing_from_elsew
     assert [
         page for page in (tmp_path / "site").rglob("*.html") if loads.search(page.read_text(encoding="utf-8"))
     ] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_command_that_a_page_names_exists(page: Path) -> None:
+    commands = (ROOT / "docs" / "reference" / "commands.md").read_text(encoding="utf-8")
+    known = set(re.findall(r"^## metalwright ([\w-]+)", commands, re.MULTILINE))
+    named = set(re.findall(r"`metalwright ([a-z-]+)", page.read_text(encoding="utf-8")))
+    assert named - known == set()
