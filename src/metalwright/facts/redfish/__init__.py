@@ -1,0 +1,32 @@
+"""Facts about a server through its BMC (connector ``@redfish``). Each fact is GETs; nothing is changed by reading.
+
+Every fact is None when the BMC does not answer. Values keep Redfish's words; ``uri`` names the resource that a change
+is written to.
+"""
+
+from metalwright.facts.redfish.bmc import (
+    Accounts,
+    FirmwareInventory,
+    Login,
+    ManagerClock,
+    ManagerNetwork,
+    NetworkProtocol,
+    VirtualMedia,
+)
+from metalwright.facts.redfish.host import BiosAttributes, BiosRegistry, BootOverride, Drives, Power, System
+
+__all__ = [
+    "Accounts",
+    "BiosAttributes",
+    "BiosRegistry",
+    "BootOverride",
+    "Drives",
+    "FirmwareInventory",
+    "Login",
+    "ManagerClock",
+    "ManagerNetwork",
+    "NetworkProtocol",
+    "Power",
+    "System",
+    "VirtualMedia",
+]

@@ -1,0 +1,168 @@
+"""The BMC itself: media, accounts, network, clock, protocols, firmware."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from metalwright.facts.redfish.base import Json, RedfishFact, action_of, as_object
+
+
+class VirtualMedia(RedfishFact):
+    """``slots``: each with ``uri types is_inserted image insert_uri eject_uri``.
+
+    The unguessable part of an image's URL is shown as its SHA-256: ``http://…/m/{sha256:…}/boot.iso``.
+    """
+
+    def command(self) -> str:
+        """The slots of the system, or else of the manager."""
+        return "GET @media/*"
+
+    def read(self, body: Any) -> Json:
+        """``is_inserted`` believes the image as well as the flag."""
+        return {"slots": [_slot(slot) for slot in body["Members"]], "problems": body["problems"]}
+
+
+class Accounts(RedfishFact):
+    """``accounts`` (``uri user is_enabled role is_locked``) and the service's ``min_length``, ``max_length``."""
+
+    def command(self) -> str:
+        """The service and every account."""
+        return "GET @root/AccountService @root/AccountService/Accounts/*"
+
+    def read(self, body: Any) -> Json:
+        """Empty slots are left out."""
+        service, accounts = body
+        return {
+            "min_length": service.get("MinPasswordLength"),
+            "max_length": service.get("MaxPasswordLength"),
+            "accounts": [
+                {
+                    "uri": account.get("@odata.id"),
+                    "user": account.get("UserName"),
+                    "is_enabled": account.get("Enabled"),
+                    "is_locked": account.get("Locked"),
+                    "role": account.get("RoleId"),
+                }
+                for account in accounts["Members"]
+                if account.get("UserName")
+            ],
+        }
+
+
+class Login(RedfishFact):
+    """How this connection logged in: ``user``, ``origin`` (factory, current, staged, environment), ``is_staged``."""
+
+    def command(self) -> str:
+        """Asks the connector, not the BMC."""
+        return "SECRET state"
+
+
+class ManagerNetwork(RedfishFact):
+    """``interfaces`` of the BMC: ``uri mac is_enabled is_dhcp addresses`` (address, mask, gateway, origin)."""
+
+    def command(self) -> str:
+        """Every interface of the manager."""
+        return "GET @manager/EthernetInterfaces/*"
+
+    def read(self, body: Any) -> Json:
+        """Null where the BMC says nothing."""
+        return {"interfaces": [_interface(item) for item in body["Members"]], "problems": body["problems"]}
+
+
+class ManagerClock(RedfishFact):
+    """The BMC's ``time``, its UTC ``offset``, and its NTP (``is_ntp``, ``servers``)."""
+
+    def command(self) -> str:
+        """Manager and network protocol."""
+        return "GET @manager @manager/NetworkProtocol?"
+
+    def read(self, body: Any) -> Json:
+        """``uri`` is where NTP is written; null where the BMC offers no NTP."""
+        manager, protocol = body
+        ntp = as_object(protocol.get("NTP")) if protocol else {}
+        servers = ntp.get("NTPServers")
+        return {
+            "time": manager.get("DateTime"),
+            "offset": manager.get("DateTimeLocalOffset"),
+            "is_ntp": ntp.get("ProtocolEnabled"),
+            "servers": [str(item) for item in servers if item] if isinstance(servers, list) else [],
+            "uri": protocol.get("@odata.id") if ntp else None,
+        }
+
+
+class NetworkProtocol(RedfishFact):
+    """``protocols``: name → whether it is enabled; ``uri`` is where they are written."""
+
+    def command(self) -> str:
+        """One GET."""
+        return "GET @manager/NetworkProtocol"
+
+    def read(self, body: Any) -> Json:
+        """Every member that has ``ProtocolEnabled``."""
+        protocols = {
+            name: value["ProtocolEnabled"]
+            for name, value in body.items()
+            if isinstance(value, Mapping) and "ProtocolEnabled" in value
+        }
+        return {"uri": body.get("@odata.id"), "protocols": protocols}
+
+
+class FirmwareInventory(RedfishFact):
+    """``firmware``: each ``id name version is_updateable``; ``bios_version`` and ``bmc_version`` beside it."""
+
+    def command(self) -> str:
+        """Slow on large machines; it has its own time limit."""
+        return "GET @system @manager @root/UpdateService/FirmwareInventory/*"
+
+    def read(self, body: Any) -> Json:
+        """Versions are text, never compared as numbers here."""
+        system, manager, inventory = body
+        return {
+            "bios_version": system.get("BiosVersion"),
+            "bmc_version": manager.get("FirmwareVersion"),
+            "firmware": [
+                {
+                    "id": item.get("Id"),
+                    "name": item.get("Name"),
+                    "version": item.get("Version"),
+                    "is_updateable": item.get("Updateable"),
+                }
+                for item in inventory["Members"]
+            ],
+            "problems": inventory["problems"],
+        }
+
+
+def _slot(slot: Mapping[str, Any]) -> Json:
+    image = slot.get("Image")
+    image = image if isinstance(image, str) and image not in ("", "None") else None
+    types = slot.get("MediaTypes")
+    return {
+        "uri": slot.get("@odata.id"),
+        "types": [str(item) for item in types] if isinstance(types, list) else [],
+        "is_inserted": bool(slot.get("Inserted")) or image is not None,
+        "image": image,
+        "insert_uri": action_of(slot, "#VirtualMedia.InsertMedia").get("target"),
+        "eject_uri": action_of(slot, "#VirtualMedia.EjectMedia").get("target"),
+    }
+
+
+def _interface(item: Mapping[str, Any]) -> Json:
+    addresses = item.get("IPv4Addresses")
+    return {
+        "uri": item.get("@odata.id"),
+        "mac": item.get("MACAddress"),
+        "is_enabled": item.get("InterfaceEnabled"),
+        "is_dhcp": as_object(item.get("DHCPv4")).get("DHCPEnabled"),
+        "addresses": [
+            {
+                "address": entry.get("Address"),
+                "mask": entry.get("SubnetMask"),
+                "gateway": entry.get("Gateway"),
+                "origin": entry.get("AddressOrigin"),
+            }
+            for entry in (addresses if isinstance(addresses, list) else [])
+            if isinstance(entry, Mapping)
+        ],
+    }

@@ -1,0 +1,236 @@
+"""Where link expressions start: what each noun means on a BMC, whatever its maker's paths are."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+
+from metalwright.errors import BmcAnswerError, BmcRefusedError
+from metalwright.redfish.dialogue import list_members, member_uri, read
+from metalwright.redfish.sessions import fetch_root
+from metalwright.redfish.state import BmcState
+from metalwright.redfish.walking import Declared, Found, Topology, follow, members_of
+from metalwright.redfish.wire import Exchange, JsonObject
+
+SETTINGS = "@Redfish.Settings"
+BIOS_SETTINGS_NAMES = ("Settings", "SD", "Pending")
+"""Where the settings resource lies when the BIOS resource does not say so (community.general #6433, Tacklebox #55)."""
+
+
+def _root(state: BmcState, topology: Topology) -> Exchange[Found]:
+    del topology
+    root = yield from fetch_root(state)
+    return Found("/redfish/v1/", root)
+
+
+def _system(state: BmcState, topology: Topology) -> Exchange[Found]:
+    if topology.system_uri is not None:
+        body = yield from read(state, topology.system_uri)
+        return Found(topology.system_uri, body)
+    root = yield from _root(state, topology)
+    systems = yield from follow(state, root, "Systems")
+    problems: list[str] = []
+    members = yield from members_of(state, systems, problems)
+    chosen = choose_system(state, members, topology.declared, problems)
+    topology.system_uri = chosen.uri
+    return chosen
+
+
+def choose_system(state: BmcState, systems: list[Found], declared: Declared, problems: list[str]) -> Found:
+    """Return the host: the declared one, else the only one, else the only one that boots (a GPU baseboard does not).
+
+    Raises BmcAnswerError rather than guess.
+    """
+    named = [system for system in systems if is_declared(system.value, declared)]
+    if len(named) == 1:
+        return named[0]
+    if len(systems) == 1:
+        return systems[0]
+    hosts = [system for system in systems if _can_boot(system.value)]
+    if len(hosts) == 1:
+        return hosts[0]
+    raise BmcAnswerError(
+        "cannot tell which system of this BMC is the host" if systems else "this BMC lists no system",
+        where=state.where("GET", "/redfish/v1/Systems"),
+        expected=f"a system with UUID {declared.uuid} or serial {declared.serial}" if declared.uuid else "one system",
+        found="; ".join([system.uri for system in systems] + problems) or "none",
+        hint="declare serial and UUID of the node in its rack file",
+    )
+
+
+def is_declared(system: JsonObject, declared: Declared) -> bool:
+    """Return whether a ComputerSystem is the declared one: the same UUID in either byte order, else the same serial."""
+    if declared.uuid is not None and _same_uuid(str(system.get("UUID") or ""), declared.uuid):
+        return True
+    serial = str(system.get("SerialNumber") or "").strip()
+    return declared.serial is not None and serial == declared.serial
+
+
+def _same_uuid(left: str, right: str) -> bool:
+    try:
+        one, two = uuid.UUID(left.strip()), uuid.UUID(right.strip())
+    except ValueError:
+        return False
+    return one == two or uuid.UUID(bytes_le=one.bytes) == two
+
+
+def _can_boot(system: JsonObject) -> bool:
+    boot = system.get("Boot")
+    actions = system.get("Actions")
+    is_bootable = isinstance(boot, Mapping) and "BootSourceOverrideTarget" in boot
+    return is_bootable and isinstance(actions, Mapping) and "#ComputerSystem.Reset" in actions
+
+
+def _manager(state: BmcState, topology: Topology) -> Exchange[Found]:
+    if topology.manager_uri is None:
+        system = yield from _system(state, topology)
+        links = system.value.get("Links")
+        managed_by = links.get("ManagedBy") if isinstance(links, Mapping) else None
+        start = Found(system.uri, managed_by)
+        if not isinstance(managed_by, list) or not managed_by:
+            root = yield from _root(state, topology)
+            start = yield from follow(state, root, "Managers")
+        managers = yield from members_of(state, start, [])
+        bmcs = [manager for manager in managers if manager.value.get("ManagerType") in ("BMC", None)] or managers
+        with_network = [manager for manager in bmcs if "NetworkProtocol" in manager.value] or bmcs
+        if not with_network:
+            raise BmcAnswerError("this BMC lists no manager", where=state.where("GET", "/redfish/v1/Managers"))
+        topology.manager_uri = with_network[0].uri
+    body = yield from read(state, topology.manager_uri)
+    return Found(topology.manager_uri, body)
+
+
+def _chassis(state: BmcState, topology: Topology) -> Exchange[Found]:
+    system = yield from _system(state, topology)
+    links = system.value.get("Links")
+    start = Found(system.uri, links.get("Chassis") if isinstance(links, Mapping) else None)
+    if not isinstance(start.value, list) or not start.value:
+        root = yield from _root(state, topology)
+        start = yield from follow(state, root, "Chassis")
+    members = yield from members_of(state, start, [])
+    if not members:
+        raise BmcAnswerError("this BMC lists no chassis", where=state.where("GET", start.uri))
+    return members[0]
+
+
+def _system_settings(state: BmcState, topology: Topology) -> Exchange[Found]:
+    """The settings resource of the system, but only if it takes boot changes (sushy check-for-boot-attrs…)."""
+    system = yield from _system(state, topology)
+    uri = member_uri(system.value, SETTINGS, "SettingsObject")
+    if uri is None:
+        return system
+    settings = yield from read(state, uri)
+    return Found(uri, settings) if isinstance(settings.get("Boot"), Mapping) else system
+
+
+def _bios_settings(state: BmcState, topology: Topology) -> Exchange[Found]:
+    system = yield from _system(state, topology)
+    bios = yield from follow(state, system, "Bios")
+    uri = member_uri(bios.value, SETTINGS, "SettingsObject")
+    candidates = [uri] if uri else [f"{bios.uri.rstrip('/')}/{name}" for name in BIOS_SETTINGS_NAMES]
+    for candidate in candidates:
+        try:
+            body = yield from read(state, candidate)
+        except BmcRefusedError as error:
+            if error.status not in (404, 405):
+                raise
+            continue
+        return Found(candidate, body)
+    raise BmcAnswerError(
+        "this BMC offers no place for BIOS changes",
+        where=state.where("GET", bios.uri),
+        expected="a settings resource of the BIOS",
+        found="none at " + ", ".join(candidates),
+    )
+
+
+def _media(state: BmcState, topology: Topology) -> Exchange[Found]:
+    """Virtual media moved from the manager to the system in newer firmware; where both list it the system's counts."""
+    system = yield from _system(state, topology)
+    if member_uri(system.value, "VirtualMedia") is not None:
+        return (yield from follow(state, system, "VirtualMedia"))
+    manager = yield from _manager(state, topology)
+    return (yield from follow(state, manager, "VirtualMedia"))
+
+
+def _bios_registry(state: BmcState, topology: Topology) -> Exchange[Found]:
+    system = yield from _system(state, topology)
+    bios = yield from follow(state, system, "Bios")
+    name = str(bios.value.get("AttributeRegistry") or "")
+    root = yield from _root(state, topology)
+    registries = yield from follow(state, root, "Registries")
+    listed = yield from list_members(state, registries.uri)
+    for member in listed.members:
+        last = member.uri.rstrip("/").rsplit("/", 1)[-1]
+        if not name or not (last.startswith(name) or name.startswith(last)):
+            continue
+        body = member.body
+        if body is None:
+            body = yield from read(state, member.uri)
+        uri = _english(body)
+        if uri is not None:
+            registry = yield from read(state, uri)
+            return Found(uri, registry)
+    raise BmcAnswerError(
+        "the attribute registry of this BIOS is not among the registries",
+        where=state.where("GET", registries.uri),
+        expected=name or "an AttributeRegistry named by the BIOS resource",
+        found=f"{len(listed.members)} registries",
+    )
+
+
+def _english(registry_file: JsonObject) -> str | None:
+    """Return the URI of the registry's English text, or of the first one."""
+    locations = registry_file.get("Location")
+    places = [place for place in locations if isinstance(place, Mapping)] if isinstance(locations, list) else []
+    ordered = sorted(places, key=lambda place: str(place.get("Language") or "") not in ("en", "en-US"))
+    uris = [place.get("Uri") for place in ordered]
+    plain = [uri.get("extref") if isinstance(uri, Mapping) else uri for uri in uris]
+    return next((uri for uri in plain if isinstance(uri, str) and uri), None)
+
+
+def _own_account(state: BmcState, topology: Topology) -> Exchange[Found]:
+    """The account of this client; while its password must be changed, the BMC itself says where it is."""
+    if state.password_change_uri is not None:
+        return Found(state.password_change_uri, {})
+    root = yield from _root(state, topology)
+    service = yield from follow(state, root, "AccountService")
+    accounts = yield from follow(state, service, "Accounts")
+    members = yield from members_of(state, accounts, [])
+    user = state.credentials.username if state.credentials else ""
+    for member in members:
+        if member.value.get("UserName") == user:
+            return member
+    raise BmcAnswerError(
+        "the account that we log in with is not listed",
+        where=state.where("GET", accounts.uri),
+        expected=f"an account {user!r}",
+        found=f"{len(members)} accounts",
+    )
+
+
+def _behaviour(state: BmcState, topology: Topology) -> Exchange[Found]:
+    yield from _root(state, topology)
+    behaviour = state.behaviour
+    value = {
+        "vendor": behaviour.vendor,
+        "quirks": list(behaviour.names),
+        "boot_always_enabled": behaviour.boot_always_enabled,
+        "virtual_cd_targets": list(behaviour.virtual_cd_targets),
+        "is_boot_mode_sent": behaviour.is_boot_mode_sent,
+    }
+    return Found("/redfish/v1/", value)
+
+
+NOUNS: Mapping[str, Callable[[BmcState, Topology], Exchange[Found]]] = {
+    "root": _root,
+    "system": _system,
+    "manager": _manager,
+    "chassis": _chassis,
+    "system-settings": _system_settings,
+    "bios-settings": _bios_settings,
+    "media": _media,
+    "bios-registry": _bios_registry,
+    "own-account": _own_account,
+    "behaviour": _behaviour,
+}
