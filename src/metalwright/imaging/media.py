@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 from pathlib import Path
 from typing import Final
@@ -44,6 +45,14 @@ def write_media(
         _write_iso(iso, tree)
         iso.chmod(0o600)
         os.replace(iso, out)  # noqa: PTH105 - atomic on purpose, named so
+
+
+def remove_other_media(medium: Path, node: str) -> None:
+    """Remove the media of the node's earlier deployments beside ``medium``: their secrets are of no use any more."""
+    name = re.compile(re.escape(node) + r"-[0-9a-f]{16}\.iso")
+    for path in medium.parent.iterdir():
+        if path != medium and name.fullmatch(path.name):
+            path.unlink(missing_ok=True)
 
 
 def _write_iso(iso: Path, tree: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from metalwright.errors import GrantError, ImageError
 from metalwright.imaging.catalogue import ImageCatalogue
 from metalwright.imaging.deployments import MediaNetwork, PreparedDeployment, prepare_deployment
-from metalwright.imaging.media import write_media
+from metalwright.imaging.media import remove_other_media, write_media
 from metalwright.imaging.ramdisk import Ramdisk, build_ramdisk
 from metalwright.imaging.seed import node_address, render_seed
 from metalwright.imaging.server_certificate import load_server_certificate
@@ -88,6 +88,7 @@ def order_deployment(workspace: Workspace, node_name: str, run: str, *, now: dat
     prepared = _prepare(workspace, node, image, image_path, grant, run, now)
     _write_medium(workspace, node, ramdisk, prepared)
     workspace.journal.deployments.create(prepared.deployment)
+    remove_other_media(prepared.deployment.media_path, node.name)
     server = workspace.repository.site.boot_server
     return Order(prepared.deployment, prepared.media_url(f"http://{server.address_for_bmc}:{server.http_port}"))
 

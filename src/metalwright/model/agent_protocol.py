@@ -155,14 +155,13 @@ class Progress(Frozen):
 
 
 class Done(Frozen):
-    """The disk is written, read back, stamped and seeded. ``seconds`` per step; ``skipped`` names steps left out."""
+    """The disk is written, read back, stamped and seeded. ``seconds`` per step."""
 
     disk: Disk
     content_sha256: Hex64
     read_back_sha256: Hex64
     ssh_host_key: LongText | None = None
     seconds: dict[str, float] = Field(default_factory=dict)
-    skipped: tuple[ShortText, ...] = ()
 
 
 class FailureCode(StrEnum):

@@ -13,7 +13,7 @@ import pytest
 from metalwright.errors import ImageError
 from metalwright.imaging.agent.media import read_media
 from metalwright.imaging.deployments import MediaNetwork
-from metalwright.imaging.media import write_media
+from metalwright.imaging.media import remove_other_media, write_media
 from metalwright.imaging.ramdisk import Ramdisk, agent_layer
 
 MIB = 1 << 20
@@ -70,6 +70,14 @@ async def test_failed_medium_leaves_nothing_behind(bench: Any, ramdisk: Ramdisk,
     with pytest.raises(ImageError, match="objcopy failed"):
         write_media(broken, bench.config(prepared), prepared.deployment.media_path)
     assert list(prepared.deployment.media_path.parent.iterdir()) == []
+
+
+def test_media_of_earlier_deployments_of_the_node_are_removed(tmp_path: Path) -> None:
+    names = [f"lab-1-{'a' * 16}.iso", f"lab-1-{'b' * 16}.iso", f"lab-1-x-{'c' * 16}.iso", f"lab-11-{'d' * 16}.iso"]
+    for name in names:
+        (tmp_path / name).touch()
+    remove_other_media(tmp_path / names[0], "lab-1")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([names[0], *names[2:]])
 
 
 def test_agent_layer_holds_init_and_the_whole_agent(tmp_path: Path) -> None:

@@ -40,13 +40,25 @@ def describe_rule(rule: DiskRule) -> str:
     return ", ".join(parts) or "no condition"
 
 
+def is_same_wwn(first: str | None, second: str | None) -> bool:
+    """Whether two spellings name one disk: the kernel writes ``naa.5000c5…``, a BMC ``5000C5…`` or ``0x5000c5…``."""
+    return bool(first) and bool(second) and _bare_wwn(first or "") == _bare_wwn(second or "")
+
+
+def _bare_wwn(text: str) -> str:
+    bare = text.strip().lower()
+    for prefix in ("naa.", "eui.", "uuid.", "wwn-", "0x"):
+        bare = bare.removeprefix(prefix)
+    return bare.replace(":", "").replace("-", "").replace("_", "")
+
+
 def _refusals(disk: Disk, rule: DiskRule) -> list[str]:
     """Return why ``disk`` is not the target; empty when it is."""
     checks = {
         "read-only": disk.read_only,
         "removable": disk.removable,
         "other serial": rule.serial is not None and disk.serial != rule.serial,
-        "other WWN": rule.wwn is not None and disk.wwn != rule.wwn,
+        "other WWN": rule.wwn is not None and not is_same_wwn(disk.wwn, rule.wwn),
         f"not {rule.protocol}": rule.protocol is not None and disk.protocol != rule.protocol,
         f"smaller than {rule.min_bytes} bytes": disk.size_bytes < rule.min_bytes,
         f"larger than {rule.max_bytes} bytes": rule.max_bytes is not None and disk.size_bytes > rule.max_bytes,
@@ -68,7 +80,7 @@ def _no_disk(disks: tuple[Disk, ...], rule: DiskRule) -> AgentError:
 
 
 def _is_named(disk: Disk, rule: DiskRule) -> bool:
-    return (rule.serial is not None and disk.serial == rule.serial) or (rule.wwn is not None and disk.wwn == rule.wwn)
+    return (rule.serial is not None and disk.serial == rule.serial) or is_same_wwn(disk.wwn, rule.wwn)
 
 
 def _too_small(disk: Disk, needed_bytes: int) -> AgentError:
