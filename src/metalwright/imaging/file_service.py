@@ -18,18 +18,31 @@ Find = Callable[[str, datetime], Deployment | None]
 
 
 class FileService:
-    """Serves whole files and ranges; an unknown, used or expired path is 404, whatever the reason."""
+    """Serves whole files and ranges; an unknown, used or expired path is 404, whatever the reason.
 
-    def __init__(self, store: DeploymentStore, clock: Callable[[], datetime]) -> None:
+    ``packages`` holds package mirrors (:mod:`metalwright.imaging.packages`): signed, public, and so under plain paths.
+    """
+
+    def __init__(self, store: DeploymentStore, clock: Callable[[], datetime], packages: Path) -> None:
         self._store = store
         self._clock = clock
+        self._packages = packages
 
     def application(self) -> web.Application:
         """Return the aiohttp application."""
         application = web.Application()
         application.router.add_get("/m/{secret}/{name}", self.media)
         application.router.add_get("/i/{secret}/{name}", self.image)
+        application.router.add_get("/packages/{blueprint}/{version}/{name}", self.package)
         return application
+
+    async def package(self, request: web.Request) -> web.StreamResponse:
+        """Serve a file of a blueprint's package mirror."""
+        parts = [request.match_info[part] for part in ("blueprint", "version", "name")]
+        path = self._packages.joinpath(*parts)
+        if any(part.startswith(".") or "/" in part for part in parts) or not path.is_file():
+            raise web.HTTPNotFound
+        return web.FileResponse(path, headers={"Content-Type": "application/octet-stream"})
 
     async def media(self, request: web.Request) -> web.StreamResponse:
         """Serve a boot medium; BMCs that stream it read ranges of it until the node is off again."""

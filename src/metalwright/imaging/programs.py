@@ -19,6 +19,9 @@ _PACKAGES: Final = {
     "zstd": "zstd",
     "sfdisk": "fdisk",
     "mkfs.ext4": "e2fsprogs",
+    "dpkg-scanpackages": "dpkg-dev",
+    "gpg": "gpg",
+    "gpgconf": "gpgconf",
 }
 _SBIN: Final = "/usr/local/sbin:/usr/sbin:/sbin"
 

@@ -15,6 +15,7 @@ from aiohttp import web
 from metalwright.errors import ImageError
 from metalwright.imaging.control_service import Clock, ControlService, utc_now
 from metalwright.imaging.file_service import FileService
+from metalwright.imaging.packages import PACKAGES_DIRECTORY
 from metalwright.imaging.server_certificate import ServerCertificate, load_server_certificate
 from metalwright.model.deployment import DeploymentStore, GoGuard
 
@@ -75,7 +76,7 @@ class BootServer:
         """
         certificate = load_server_certificate(self._state_dir / "boot-server")
         async with contextlib.AsyncExitStack() as stack:
-            files = FileService(self._store, self._clock).application()
+            files = FileService(self._store, self._clock, self._state_dir / PACKAGES_DIRECTORY).application()
             http_port = await self._listen_on(stack, files, self._http_port, None)
             address = BootServerAddress(self._listen, http_port, 0, certificate.cert_pem)
             control = ControlService(self._store, self._guard, address.files_url(self._node_host), self._clock)

@@ -28,6 +28,12 @@ class PackagePin(Frozen):
         """Whether a Debian version is the pinned one."""
         return self.version in (debian_version, *upstream_versions(debian_version))
 
+    @property
+    def pattern(self) -> str:
+        """The pin as a version pattern of ``apt_preferences``."""
+        upstream = re.escape(self.version)
+        return rf"/^([0-9]+:)?{upstream}(([~+.](ds|dfsg|repack|debian)[0-9.]*)?-[A-Za-z0-9.+~]+)?$/"
+
     def best_of(self, candidates: tuple[str, ...]) -> str | None:
         """The first candidate that is the pinned version (``candidates`` newest first), or ``None``."""
         return next((version for version in candidates if self.is_met_by(version)), None)

@@ -13,6 +13,7 @@ from testinfra.host import Host
 
 from metalwright.acceptance.backend import node_host
 from metalwright.acceptance.job import JOB_VARIABLE, Job
+from metalwright.acceptance.readings import LSBLK, SeenDisk, lsblk_disks, sshd_settings
 from metalwright.errors import SshError, SshTimeoutError
 from metalwright.ssh import connect
 
@@ -49,6 +50,18 @@ def host(job: Job) -> Iterator[Host]:
     """The node."""
     with connect(job.target, host_key=job.host_key, key=job.private_key, timeout_s=job.connect_timeout_s) as session:
         yield node_host(session, job.command_limit_s)
+
+
+@pytest.fixture(scope="session")
+def sshd(host: Host) -> dict[str, str]:
+    """What sshd itself says it uses, all drop-ins read; asked once."""
+    return sshd_settings(host.check_output("sshd -T"))
+
+
+@pytest.fixture(scope="session")
+def disks(host: Host) -> tuple[SeenDisk, ...]:
+    """The disks of the node; asked once."""
+    return lsblk_disks(host.check_output(LSBLK))
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import Any
 
 from testinfra.host import Host
 
-from metalwright.acceptance.readings import LSBLK, cpu_sockets, disks_of_role, lsblk_disks, physical_ports
+from metalwright.acceptance.readings import SeenDisk, cpu_sockets, disks_of_role, physical_ports
 
 MEMORY_SHARE = 0.9
 """Firmware, the kernel and crash reservations keep some of the installed memory from ``MemTotal``."""
@@ -29,15 +29,14 @@ def test_memory(host: Host, check: dict[str, Any]) -> None:
     assert MEMORY_SHARE * check["total_gib"] <= total_gib <= check["total_gib"] * 1.02, f"{total_gib:.2f} GiB"
 
 
-def test_drives(host: Host, check: dict[str, Any]) -> None:
-    found = lsblk_disks(host.check_output(LSBLK))
-    fitting = disks_of_role(found, check)
-    assert len(fitting) >= check["count"], f"{len(fitting)} of {[disk.to_json() for disk in found]} fit"
+def test_drives(check: dict[str, Any], disks: tuple[SeenDisk, ...]) -> None:
+    fitting = disks_of_role(disks, check)
+    assert len(fitting) >= check["count"], f"{len(fitting)} of {[disk.to_json() for disk in disks]} fit"
 
 
-def test_system_disk(host: Host, check: dict[str, Any], unknown: Any) -> None:
+def test_system_disk(check: dict[str, Any], disks: tuple[SeenDisk, ...], unknown: Any) -> None:
     """The root file system is on the disk that the inventory names."""
-    root = next(disk for disk in lsblk_disks(host.check_output(LSBLK)) if disk.holds_root)
+    root = next(disk for disk in disks if disk.holds_root)
     for key in ("serial", "wwn"):
         if check[key] is not None:
             if getattr(root, key) is None:

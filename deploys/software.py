@@ -1,0 +1,5 @@
+"""In band: from a bare image to the blueprint's operating system."""
+
+from metalwright.deploys.software import software
+
+software()

@@ -1,0 +1,24 @@
+"""The software phase: from a bare image to the blueprint's operating system."""
+
+from __future__ import annotations
+
+from pyinfra import host
+from pyinfra.api import deploy
+
+from metalwright.deploys.access import access
+from metalwright.deploys.packages import packages
+from metalwright.deploys.time import time_synchronisation
+from metalwright.operations.preflight import deployed_node
+from metalwright.operations.systemd import running
+
+BASE_UNITS = ("ssh.service", "chrony.service")
+
+
+@deploy("Software", data_defaults={"package_pins": []})
+def software() -> None:
+    """All of it, in order; a second run changes nothing."""
+    deployed_node(name="The right system, as root", node=host.data.node)
+    packages()
+    time_synchronisation()
+    access()
+    running(name="Services", units=[*BASE_UNITS, *(pin["unit"] for pin in host.data.package_pins)])

@@ -1,0 +1,67 @@
+"""Rendered files: one look at all of them, one transfer for those that differ."""
+
+from __future__ import annotations
+
+import base64
+import difflib
+import hashlib
+import io
+import tarfile
+from collections.abc import Generator, Mapping, Sequence
+
+from pyinfra import host, logger
+from pyinfra.api import StringCommand, operation
+from pyinfra.facts.files import FileContents
+
+from metalwright.facts.files import FileState, FileStates
+
+
+@operation()
+def rendered(files: Sequence[Mapping[str, str]]) -> Generator[StringCommand, None, None]:
+    """Each of ``files`` (``{"path", "text", "mode"}``) is there with this text and mode, owned by root.
+
+    ``--diff`` shows what would change.
+    """
+    states = host.get_fact(FileStates, paths=[item["path"] for item in files])
+    missing = [item for item in files if not _is_there(item, states.get(item["path"]))]
+    for item in missing:
+        if host.state.config.DIFF:
+            _show_difference(item, is_there=item["path"] in states)
+    if missing:
+        paths = ", ".join(item["path"] for item in missing)
+        yield StringCommand(
+            f": write {paths};",
+            "base64 --decode | tar --extract --directory / --unlink-first --touch --file -",
+            _stdin=_archive(missing),
+        )
+    else:
+        host.noop("all files are as rendered")
+
+
+def _is_there(item: Mapping[str, str], state: FileState | None) -> bool:
+    return state == {
+        "mode": item["mode"],
+        "user": "root",
+        "group": "root",
+        "sha256": hashlib.sha256(item["text"].encode()).hexdigest(),
+    }
+
+
+def _archive(files: Sequence[Mapping[str, str]]) -> list[str]:
+    """A tar archive in lines of base64; the files belong to root."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for item in files:
+            data = item["text"].encode()
+            entry = tarfile.TarInfo(item["path"].lstrip("/"))
+            entry.size, entry.mode = len(data), int(item["mode"], 8)
+            entry.uname = entry.gname = "root"
+            archive.addfile(entry, io.BytesIO(data))
+    return base64.encodebytes(buffer.getvalue()).decode().split()
+
+
+def _show_difference(item: Mapping[str, str], *, is_there: bool) -> None:
+    before = host.get_fact(FileContents, path=item["path"]) or [] if is_there else []
+    lines = difflib.unified_diff(before, item["text"].splitlines(), item["path"], item["path"], lineterm="")
+    for line in lines:
+        logger.info(f"{host.print_prefix}{line}")

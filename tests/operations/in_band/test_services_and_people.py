@@ -1,0 +1,119 @@
+"""Services stay up, people get in, and the right system is asked for first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.operations.in_band.stand_in import commands_of, run_function
+
+from metalwright.errors import DeployError
+from metalwright.facts.systemd import UnitState
+from metalwright.operations import systemd
+from metalwright.operations.access import people
+from metalwright.operations.preflight import deployed_node
+from metalwright.operations.systemd import running
+
+UNIT = "a.service"
+
+
+def state(**changes: Any) -> UnitState:
+    well: UnitState = {"fault": None, "is_starting": False, "is_enabled": True, "restarts": 0, "active_s": 60.0}
+    return well | changes  # type: ignore[return-value]  # a TypedDict with other values
+
+
+def run_units(before: dict[str, UnitState]) -> tuple[list[Any], list[str]]:
+    return commands_of(running, {"ServiceStates": before}, units=[UNIT])
+
+
+@pytest.fixture
+def _no_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(systemd, "POLL_S", 0.0)
+
+
+def wait(states: list[UnitState], limit_s: float = 60.0) -> None:
+    """Let the waiting command of a stopped unit see one state after the other (the last one for ever)."""
+    (_, waiting), _ = run_units({UNIT: state(fault="inactive/dead, result success")})
+    assert waiting.args[0] == [UNIT]
+    waiting.args[2] = limit_s
+    seen = iter(states)
+    last = states[-1]
+    run_function(waiting, {"ServiceStates": lambda units: {UNIT: next(seen, last)}})
+
+
+def test_a_unit_that_is_well_needs_nothing() -> None:
+    assert run_units({UNIT: state()}) == ([], ["all units are well"])
+
+
+@pytest.mark.parametrize("before", [state(is_enabled=False), state(fault="failed/failed, result exit-code")])
+def test_a_unit_that_is_down_or_not_enabled_is_started(before: UnitState) -> None:
+    commands, _ = run_units({UNIT: before})
+    assert commands[0] == "systemctl enable --now a.service"
+    assert len(commands) == 2
+
+
+def test_an_unknown_unit_is_started_so_that_systemd_says_why_not() -> None:
+    assert run_units({})[0][0] == "systemctl enable --now a.service"
+
+
+def test_a_unit_that_has_just_started_is_only_waited_for() -> None:
+    commands, _ = run_units({UNIT: state(active_s=0.5)})
+    assert len(commands) == 1
+    run_function(commands[0], {"ServiceStates": {UNIT: state()}})
+
+
+@pytest.mark.usefixtures("_no_sleep")
+def test_a_unit_that_dies_after_its_start_fails_the_host() -> None:
+    with pytest.raises(DeployError) as caught:
+        wait([state(active_s=0.5), state(fault="failed/failed, result exit-code", active_s=0.0)])
+    assert caught.value.what == "a.service does not run"
+    assert caught.value.found == "failed/failed, result exit-code"
+
+
+@pytest.mark.usefixtures("_no_sleep")
+def test_a_unit_that_restarts_again_and_again_fails_the_host() -> None:
+    with pytest.raises(DeployError, match="does not run"):
+        wait([state(active_s=1.0), state(active_s=0.2, restarts=1)])
+
+
+@pytest.mark.usefixtures("_no_sleep")
+def test_a_unit_that_starts_for_ever_fails_at_the_limit() -> None:
+    with pytest.raises(DeployError, match="does not run"):
+        wait([state(fault="activating/start, result success", is_starting=True, active_s=0.0)], limit_s=0.0)
+
+
+@pytest.mark.usefixtures("_no_sleep")
+def test_a_unit_that_takes_its_time_is_waited_for() -> None:
+    starting = state(fault="activating/start, result success", is_starting=True, active_s=0.0)
+    wait([starting, starting, state(active_s=1.0), state(active_s=4.0)])
+
+
+def test_missing_people_get_an_account_and_strangers_lose_their_keys() -> None:
+    facts: dict[str, Any] = {
+        "LoginNames": {"accounts": ("root", "metalwright", "amina"), "keys": ("metalwright", "amina", "gone")}
+    }
+    commands, _ = commands_of(people, facts, names=["amina", "bo"], keep=["metalwright"])
+    assert commands == ["useradd --create-home --shell /bin/bash bo", "rm /etc/ssh/authorized_keys.d/gone"]
+    _, noops = commands_of(people, facts, names=["amina", "gone"], keep=["metalwright"])
+    assert noops == []
+    facts = {"LoginNames": {"accounts": ("amina",), "keys": ("amina",)}}
+    assert commands_of(people, facts, names=["amina"])[0] == []
+
+
+@pytest.mark.parametrize(
+    ("system", "message"),
+    [
+        ({"uid": 1000, "stamp": {"node": "lab-1"}}, "commands do not run as root"),
+        ({"uid": 0, "stamp": None}, "this is not the system that was deployed as this node"),
+        ({"uid": 0, "stamp": {"node": "lab-2"}}, "a stamp of lab-2"),
+    ],
+)
+def test_another_system_is_refused_before_anything_is_changed(system: dict[str, Any], message: str) -> None:
+    (command,), _ = commands_of(deployed_node, {"System": system}, node="lab-1")
+    with pytest.raises(DeployError, match=message):
+        run_function(command, {})
+
+
+def test_the_right_system_is_let_through() -> None:
+    system = {"uid": 0, "stamp": {"node": "lab-1"}}
+    assert commands_of(deployed_node, {"System": system}, node="lab-1")[0] == []
