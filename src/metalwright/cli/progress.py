@@ -35,9 +35,7 @@ class ProgressLines:
         """Nothing to do but wait."""
         now = time.monotonic()
         said, when = self._last_wait.get(node, ("", 0.0))
-        if why == said and now - when < WAIT_LINE_EVERY_S:
-            return
-        if why.split()[:1] == said.split()[:1] and now - when < 1.0:
+        if why.split()[:1] == said.split()[:1] and now - when < WAIT_LINE_EVERY_S:
             return
         self._last_wait[node] = (why, now)
         self._line(node, phase, f"… {why}", style="dim")

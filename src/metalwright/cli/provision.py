@@ -19,7 +19,7 @@ from metalwright.cli.selection import select_nodes
 from metalwright.errors import PlanError, UsageError
 from metalwright.imaging.ordering import cache_dir
 from metalwright.imaging.ramdisk import is_ramdisk_built
-from metalwright.model.phase import PHASES
+from metalwright.model.phase import PHASES, Phase
 from metalwright.model.plan import Plan
 from metalwright.planning import check_still_holds, destructive_nodes, verify_digest
 from metalwright.runner.plans import PlanRequest, issue_grants, observe_plan, ungranted
@@ -46,6 +46,7 @@ def provision_command(
     nodes: Annotated[list[str] | None, typer.Argument(help="Nodes to provision.")] = None,
     rack: Annotated[str | None, typer.Option(help="All nodes of a rack.")] = None,
     plan: Annotated[Path | None, typer.Option(help="Do exactly this reviewed plan, or refuse.")] = None,
+    until: Annotated[Phase, typer.Option(help="Stop after this phase.")] = Phase.READY,
     overwrite: Overwrite = None,
     yes: Yes = False,
     as_json: AsJson = False,
@@ -61,9 +62,9 @@ def provision_command(
             names = tuple(item.node for item in reviewed.nodes)
             if nodes or rack:
                 raise UsageError("a plan names its nodes", expected="either nodes or --plan FILE")
-            return _run(cli, workspace, names, "provision", overwrite, reviewed=reviewed, as_json=as_json)
+            return _run(cli, workspace, names, "provision", overwrite, until=until, reviewed=reviewed, as_json=as_json)
         names = select_nodes(workspace.repository, nodes or [], rack)
-        return _run(cli, workspace, names, "provision", overwrite, yes=yes, as_json=as_json)
+        return _run(cli, workspace, names, "provision", overwrite, until=until, yes=yes, as_json=as_json)
 
 
 def rebuild_command(
@@ -104,6 +105,7 @@ def _run(
     kind: Kind,
     overwrite: Sequence[str] | None,
     *,
+    until: Phase = Phase.READY,
     reviewed: Plan | None = None,
     yes: bool = False,
     as_json: bool = False,
@@ -120,7 +122,7 @@ def _run(
     if reviewed is None:
         confirm_writes(cli, wanted, yes=yes)
     issue_grants(workspace, current, wanted, "plan" if reviewed is not None else "typed", may_overwrite)
-    request = Request(names, kind, may_overwrite, current.digest, tuple(sys.argv[1:]))
+    request = Request(names, kind, may_overwrite, current.digest, tuple(sys.argv[1:]), until)
     if not is_ramdisk_built(cache_dir()):
         cli.err.print("building the deploy ramdisk (once, a minute or two) …")
     outcome = provision(workspace, request, ProgressLines(cli.err))
@@ -148,7 +150,7 @@ def _print_outcome(cli: CliContext, outcome: Outcome) -> None:
         seconds, failure = outcome.seconds.get(node, {}), outcome.failures.get(node)
         slowest = max(seconds, key=lambda name: seconds[name], default="")
         told = f"{slowest} {seconds[slowest]:.0f} s" if slowest else ""
-        result, why = ("ready", "") if failure is None else ("FAILED", f"{failure.what}")
+        result, why = ("ok", "") if failure is None else ("FAILED", failure.what)
         table.add_row(node, result, f"{sum(seconds.values()):.0f}", told, why)
     cli.out.print(table)
 
@@ -160,7 +162,7 @@ def _as_json(outcome: Outcome) -> dict[str, object]:
             {
                 "node": node,
                 "run": run,
-                "result": "failed" if node in outcome.failures else "ready",
+                "result": "failed" if node in outcome.failures else "ok",
                 "phases": [
                     {"name": phase, "seconds": outcome.seconds[node][phase]}
                     for phase in PHASES

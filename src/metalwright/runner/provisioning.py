@@ -29,13 +29,17 @@ SKIPPED_STATES = frozenset({"held", "quarantined", "retired"})
 
 @dataclass(frozen=True)
 class Request:
-    """What somebody asked for. ``overwrite`` names nodes whose foreign disk content or unknown OS may be destroyed."""
+    """What somebody asked for.
+
+    ``overwrite`` names nodes whose foreign disk content or unknown OS may be destroyed; ``until`` is the last phase.
+    """
 
     nodes: tuple[str, ...]
     kind: Kind = "provision"
     overwrite: frozenset[str] = frozenset()
     plan: str | None = None
     arguments: tuple[str, ...] = ()
+    until: Phase = Phase.READY
 
 
 @dataclass
@@ -148,6 +152,7 @@ def _turner(
         record=JournalRecord(workspace.journal, run, node, workspace.recipe(node), request.plan),
         events=events,
         timing=Timing.from_limits(workspace.repository.site.limits),
+        last_phase=request.until,
     )
 
 

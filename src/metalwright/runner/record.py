@@ -72,9 +72,10 @@ class JournalRecord:
             self.journal.nodes.set_state(self.node, NodeState.FAILED, f"{phase}: {failure.what}", self.run)
         self.journal.runs.set_node(self.run, self.node, "failed", f"{phase}: {failure.what}")
 
-    def ready(self) -> None:
-        """All phases are true; the state itself was set with the known-good tuple."""
-        self.journal.runs.set_node(self.run, self.node, "ok")
+    def finished(self, phase: Phase) -> None:
+        """All phases that were asked for are true; *ready* itself was set with the known-good tuple."""
+        told = None if phase is Phase.READY else f"stopped after {phase}, as asked"
+        self.journal.runs.set_node(self.run, self.node, "ok", told)
 
     def _finish(self, result: Any, **values: Any) -> None:
         if self._open is not None:

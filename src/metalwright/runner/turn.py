@@ -60,8 +60,8 @@ class Record(Protocol):
     def failed(self, phase: Phase, failure: Failed) -> None:
         """The node stops here."""
 
-    def ready(self) -> None:
-        """All phases are true."""
+    def finished(self, phase: Phase) -> None:
+        """All phases that were asked for are true; ``phase`` is the last one."""
 
 
 @dataclass
@@ -91,7 +91,7 @@ class NodeProgress:
 
 @dataclass(frozen=True)
 class NodeTurner:
-    """Turns one node. ``clock`` is monotonic seconds."""
+    """Turns one node up to ``last_phase``. ``clock`` is monotonic seconds."""
 
     handlers: Handlers
     record: Record
@@ -174,9 +174,10 @@ class NodeTurner:
         self.record.phase_done(phase, done)
         self.events.phase_done(progress.node, phase, seconds, dict(done.evidence))
         if phase is self.last_phase:
-            self.record.ready()
+            self.record.finished(phase)
             progress.finished = True
-            self.events.node_ready(progress.node)
+            if phase is Phase.READY:
+                self.events.node_ready(progress.node)
             return
         progress.index += 1
         progress.is_announced = False

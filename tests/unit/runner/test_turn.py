@@ -116,8 +116,8 @@ class Journal:
     def failed(self, phase: Phase, failure: Failed) -> None:
         self.lines.append(f"failed {phase} {failure.code}")
 
-    def ready(self) -> None:
-        self.lines.append("ready")
+    def finished(self, phase: Phase) -> None:
+        self.lines.append(f"{phase}")
 
 
 def turner(world: World, journal: Journal) -> NodeTurner:
@@ -138,6 +138,14 @@ def test_the_intent_is_durable_before_the_act_and_the_result_after_it() -> None:
     run_nodes({"n": turner(world, journal)}, parallel=1)
     start = journal.lines.index("acting address")
     assert journal.lines[start + 1] == "acted address"
+
+
+def test_a_run_stops_after_the_phase_that_was_asked_for() -> None:
+    world, journal = World(), Journal()
+    made = turner(world, journal)
+    run_nodes({"n": NodeTurner(made.handlers, made.record, made.events, made.timing, Phase.BIOS)}, parallel=1)
+    assert world.acts == ["credentials", "address"]
+    assert journal.lines[-2:] == ["done bios", "bios"]
 
 
 def test_a_second_invocation_writes_nothing_to_the_bmc() -> None:
