@@ -60,11 +60,15 @@ class Machine:
 
 @dataclass(frozen=True)
 class DemoSite:
-    """Paths and addresses of one demo. ``loopback`` is the first two octets, e.g. ``127.77``."""
+    """Paths and addresses of one demo. ``loopback`` is the first two octets, e.g. ``127.77``.
+
+    ``controller`` is this machine as the nodes see it: the gateway of QEMU's user network.
+    """
 
     root: Path
     loopback: str
     machines: tuple[Machine, ...]
+    controller: str = "10.1.0.2"
 
     @property
     def lab_dir(self) -> Path:
@@ -111,26 +115,30 @@ class DemoSite:
         path.write_text("".join(lines), encoding="utf-8")
         release(self.root, [BLUEPRINT], replace=True)
 
-    def lab_spec(self, backend: str = "qemu") -> LabSpec:
-        """The lab's machines; each forwards SSH to the address that the allocator gave to its node."""
+    def lab_spec(self, **changes: Any) -> LabSpec:
+        """The lab's machines; each forwards SSH to the address that the allocator gave to its node.
+
+        ``changes`` replace fields of every machine (``backend="memory"`` and its commands, for tests).
+        """
         paths = SitePaths(self.root)
         lock = read_addresses(paths.addresses, root=self.root)
         return LabSpec.model_validate(
             {
                 "name": "demo",
                 "machines": [
-                    self._machine(machine, lock.of_node(machine.name)["host"], backend) for machine in self.machines
+                    {**self._machine(machine, lock.of_node(machine.name)["host"]), **changes}
+                    for machine in self.machines
                 ],
             }
         )
 
-    def _machine(self, machine: Machine, guest: str, backend: str) -> dict[str, Any]:
+    def _machine(self, machine: Machine, guest: str) -> dict[str, Any]:
         password = (self.root / ".metalwright" / FACTORY_PASSWORD_FILE).read_text(encoding="utf-8").strip()
         return {
             "name": machine.name,
             "serial": machine.serial,
             "uuid": machine.uuid,
-            "backend": backend,
+            "backend": "qemu",
             "memory_mib": 1024,
             "bmc": {
                 "address": self.racked_bmc(machine),
@@ -170,7 +178,7 @@ boot_server:
   http_port: {self._port(80)}
   https_port: {self._port(81)}
   address_for_bmc: 127.0.0.1
-  address_for_node: 10.1.0.2       # QEMU's user network: this is the machine that runs the lab
+  address_for_node: {self.controller}
 admins:
   - name: operator
     authorized_keys: ["{admin_key}"]
