@@ -17,27 +17,12 @@ from metalwright.journal.opening import open_journal
 from metalwright.loading import SitePaths, load_site
 from metalwright.model.blueprint import Blueprint
 from metalwright.model.digests import recipe_digest
-from metalwright.model.rack import Node
 from metalwright.model.repository import SiteRepository
 from metalwright.planning import Desired
+from metalwright.redfish.places import Place, places_of
 from metalwright.secrets.bmc_credentials import BmcCredentials
 from metalwright.secrets.opening import open_bmc_credentials
 from metalwright.ssh import Target
-
-
-@dataclass(frozen=True)
-class Endpoint:
-    """Where a BMC is reached. ``source`` says how we know."""
-
-    address: str
-    port: int
-    source: str
-
-    @property
-    def url(self) -> str:
-        """``https://address:port``."""
-        host = f"[{self.address}]" if ":" in self.address else self.address
-        return f"https://{host}:{self.port}"
 
 
 @dataclass(frozen=True)
@@ -73,7 +58,7 @@ class Workspace:
             disk_serial=disk_serial,
         )
 
-    def allocated_bmc(self, node: str) -> Endpoint:
+    def allocated_bmc(self, node: str) -> Place:
         """The BMC address that the lock file gives to the node.
 
         Raises:
@@ -87,21 +72,22 @@ class Workspace:
                 where=node,
                 hint="run `metalwright addresses allocate` and commit inventory/addresses.lock",
             )
-        return Endpoint(address, self._port(self.repository.node(node)), "addresses.lock")
+        return Place(address, self.repository.node(node).bmc_port or self.repository.site.redfish.port)
 
-    def bmc_endpoint(self, node: str) -> Endpoint:
-        """Where the BMC answers now: last seen by discovery, else declared, else its allocated address.
+    def bmc_places(self, node: str) -> tuple[Place, ...]:
+        """Where the BMC may answer, the best first: last seen, allocated, declared.
 
         Raises:
             AddressError: nothing is known.
         """
-        declared = self.repository.node(node)
-        seen = self.journal.bmc_addresses.get(node)
-        if seen is not None:
-            return Endpoint(seen.address, seen.port, "journal")
-        if declared.bmc_address is not None:
-            return Endpoint(declared.bmc_address, self._port(declared), "rack file")
-        return self.allocated_bmc(node)
+        places = places_of(self.repository, self.journal.bmc_addresses, self.repository.node(node))
+        if not places:
+            raise AddressError(
+                "nobody knows where the BMC of this node is",
+                where=node,
+                hint="metalwright discover finds it; metalwright addresses allocate gives it an address",
+            )
+        return places
 
     def ssh_target(self, node: str) -> Target:
         """Where SSH to the node goes.
@@ -131,9 +117,6 @@ class Workspace:
     def known_hosts(self) -> Path:
         """The site's own known_hosts file."""
         return self.paths.state / "known_hosts"
-
-    def _port(self, node: Node) -> int:
-        return node.bmc_port or self.repository.site.redfish.port
 
     def _site_inputs(self) -> dict[str, object]:
         site = self.repository.site.to_json()

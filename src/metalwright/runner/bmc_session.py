@@ -1,69 +1,69 @@
-"""A logged-in session with the BMC of a node: the right address, the pinned certificate, each login tried once."""
+"""A logged-in session with the BMC of a node: where it answers, the pinned certificate, each login tried once."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
-from metalwright.errors import BmcAuthError
+from metalwright.errors import BmcUnreachableError
 from metalwright.journal.bmcs import LoginLatch
-from metalwright.redfish import Contact, Credentials, Limits
+from metalwright.redfish import Contact, MemoryPins
+from metalwright.redfish.access import limits_of
 from metalwright.redfish.async_client import AsyncClient
 from metalwright.redfish.links import Declared
-from metalwright.secrets.bmc_credentials import Candidate
-from metalwright.workspace import Endpoint, Workspace
+from metalwright.redfish.logins import Login, as_logins, logged_in
+from metalwright.redfish.places import Place
+from metalwright.workspace import Workspace
 
 
 @dataclass(frozen=True)
 class BmcSession:
-    """An open client and the login that opened it."""
+    """An open client, the login that opened it, and where. ``is_first_use``: no certificate is pinned yet."""
 
     client: AsyncClient
-    login: Candidate
-    endpoint: Endpoint
+    login: Login | None
+    place: Place
+    is_first_use: bool
 
 
-def contact(workspace: Workspace, node: str, endpoint: Endpoint, login: Candidate) -> Contact:
-    """How the Redfish client reaches the BMC; its pin and refused logins lie in the journal under the node's name."""
-    settings, declared = workspace.repository.site.redfish, workspace.repository.node(node)
+def contact(workspace: Workspace, node: str, place: Place) -> Contact:
+    """How the Redfish client reaches the BMC. A first use is not pinned here: the identity comes first."""
+    declared, pinned = workspace.repository.node(node), workspace.journal.pins.get(node)
     return Contact(
-        endpoint.url,
-        Credentials(login.user, login.password.reveal()),
+        place.url,
         key=node,
-        pins=workspace.journal.pins,
+        pins=MemoryPins({node: pinned} if pinned is not None else None),
         latch=LoginLatch(workspace.journal.refused_logins, workspace.bmc_credentials.latch_key),
-        limits=Limits(
-            connect_timeout_s=settings.connect_timeout_s,
-            read_timeout_s=settings.read_timeout_s,
-            deadline_s=settings.bmc_deadline_s,
-            in_flight=settings.requests_in_flight,
-        ),
+        limits=limits_of(workspace.repository.site.redfish),
         declared=Declared(serial=declared.serial, uuid=declared.uuid),
     )
 
 
 @asynccontextmanager
-async def open_bmc(workspace: Workspace, node: str, endpoint: Endpoint | None = None) -> AsyncIterator[BmcSession]:
-    """Log in with the first login that works, of those that this BMC has not refused before.
+async def open_bmc(workspace: Workspace, node: str, places: Sequence[Place] | None = None) -> AsyncIterator[BmcSession]:
+    """Log in at the first of ``places`` (default: all where it may be) that answers, with the first login that works.
 
     Raises:
         BmcAuthError: every login was refused, now or earlier.
         BmcCertificateError, BmcUnreachableError: nothing was sent.
     """
-    endpoint = endpoint or workspace.bmc_endpoint(node)
-    refusal: BmcAuthError | None = None
-    for login in workspace.bmc_credentials.candidates(node):
-        async with AsyncClient(contact(workspace, node, endpoint, login)) as client:
+    logins = as_logins(workspace.bmc_credentials.candidates(node))
+    is_first_use = workspace.journal.pins.get(node) is None
+    silent: BmcUnreachableError | None = None
+    for place in workspace.bmc_places(node) if places is None else places:
+        async with AsyncExitStack() as stack:
             try:
-                await client.login()
-            except BmcAuthError as error:
-                refusal = error
+                client, login = await stack.enter_async_context(logged_in(contact(workspace, node, place), logins))
+            except BmcUnreachableError as error:
+                silent = silent or error
                 continue
-            yield BmcSession(client, login, endpoint)
+            yield BmcSession(client, login, place, is_first_use)
             return
-    raise refusal or BmcAuthError(
-        "no login is known for this BMC",
-        where=node,
-        hint="name the factory login in site.yaml: factory_credentials",
-    )
+    raise silent or BmcUnreachableError("this BMC has no address", where=node)
+
+
+def pin_first_use(workspace: Workspace, node: str, session: BmcSession) -> None:
+    """Pin the certificate of a machine whose identity has just agreed; nothing happens when one is pinned."""
+    if session.is_first_use and session.client.fingerprint is not None:
+        workspace.journal.pins.record(node, session.client.fingerprint)

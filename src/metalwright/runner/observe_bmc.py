@@ -23,9 +23,10 @@ from metalwright.matching import choose_system_disk, identity_matches, match
 from metalwright.model.report import HardwareReport
 from metalwright.redfish.async_client import AsyncClient
 from metalwright.redfish.inventory import read_reports
-from metalwright.runner.bmc_session import open_bmc
+from metalwright.redfish.places import Place
+from metalwright.runner.bmc_session import open_bmc, pin_first_use
 from metalwright.versions import firmware_checks
-from metalwright.workspace import Endpoint, Workspace
+from metalwright.workspace import Workspace
 
 
 @dataclass
@@ -79,22 +80,23 @@ class BmcObserver:
         return choose_system_disk(workspace.blueprint(self.node), workspace.repository.node(self.node), self.report())
 
     async def _identify(self) -> IdentifyObservation:
-        was_pinned = self.workspace.journal.pins.get(self.node) is not None
         async with open_bmc(self.workspace, self.node) as session:
-            reports = await read_reports(session.client, session.endpoint.address)
+            reports = await read_reports(session.client, session.place.host)
         declared = self.workspace.repository.node(self.node)
         candidates = [(report, identity_matches(declared, report)) for report in reports]
         if not candidates:
             raise IdentityError(
                 "the BMC manages no host system",
-                where=f"{self.node} {session.endpoint.url}",
+                where=f"{self.node} {session.place.url}",
                 hint="this is the BMC of a DPU, a switch or a power shelf; correct the rack file",
             )
         report, findings = min(candidates, key=lambda pair: sum(item.verdict == "FAIL" for item in pair[1]))
         self._report = report
+        if not any(item.verdict == "FAIL" for item in findings):
+            pin_first_use(self.workspace, self.node, session)
         macs = report.bmc.macs or ()
         serials = {"serial": report.system.serial, "uuid": report.system.uuid, "bmc_mac": next(iter(macs), None)}
-        return IdentifyObservation(tuple(findings), "pinned" if was_pinned else "first-use", serials)
+        return IdentifyObservation(tuple(findings), "first-use" if session.is_first_use else "pinned", serials)
 
     async def _credentials(self) -> CredentialsObservation:
         credentials = self.workspace.bmc_credentials
@@ -104,27 +106,28 @@ class BmcObserver:
         if credentials.current(self.node) is None and not is_staged:
             return CredentialsObservation(user, own_login_works=False)
         async with open_bmc(self.workspace, self.node) as session:
-            return CredentialsObservation(session.login.user, session.login.origin != "factory", is_staged)
+            origin = session.login.origin if session.login is not None else "none"
+        return CredentialsObservation(user, origin in ("current", "staged"), is_staged)
 
     async def _address(self) -> AddressObservation:
-        wanted, current = self.workspace.allocated_bmc(self.node), self.workspace.bmc_endpoint(self.node)
+        wanted, current = self.workspace.allocated_bmc(self.node), self.workspace.bmc_places(self.node)[0]
         is_there = await self._answers_at(wanted)
         if is_there:
-            self.workspace.journal.bmc_addresses.record(self.node, wanted.address, wanted.port, datetime.now(UTC))
-        return AddressObservation(wanted.address, wanted.address if is_there else current.address, is_there)
+            self.workspace.journal.bmc_addresses.record(self.node, wanted.host, wanted.port, datetime.now(UTC))
+        return AddressObservation(wanted.host, wanted.host if is_there else current.host, is_there)
 
-    async def _answers_at(self, endpoint: Endpoint) -> bool:
+    async def _answers_at(self, place: Place) -> bool:
         """Whether the node's own BMC answers there: certificate pinned, login works, identity agrees."""
         try:
-            async with open_bmc(self.workspace, self.node, endpoint) as session:
-                reports = await read_reports(session.client, endpoint.address, parts=())
+            async with open_bmc(self.workspace, self.node, [place]) as session:
+                reports = await read_reports(session.client, place.host, parts=())
         except BmcUnreachableError:
             return False
         declared = self.workspace.repository.node(self.node)
         if not any(all(item.verdict != "FAIL" for item in identity_matches(declared, report)) for report in reports):
             raise IdentityError(
                 "another machine answers at the allocated BMC address",
-                where=f"{self.node} {endpoint.url}",
+                where=f"{self.node} {place.url}",
                 expected=f"serial {declared.serial}, UUID {declared.uuid}",
                 found="; ".join(f"serial {item.system.serial}, UUID {item.system.uuid}" for item in reports),
                 hint="two BMCs share an address, or two nodes are swapped in the rack file",

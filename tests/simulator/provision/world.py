@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from metalwright.allocations import allocate_addresses
-from metalwright.demo.site import SSH_PORT, DemoSite, Machine
+from metalwright.demo.site import BMC_PORT, SSH_PORT, DemoSite, Machine
 from metalwright.imaging.agent.stamp import decode_stamp, read_stamp_area
 from metalwright.imaging.catalogue import ImageCatalogue
 from metalwright.imaging.ramdisk import RamdiskRecipe, _base_digest, _base_dir
@@ -115,7 +115,10 @@ def world(
     lab = Lab(demo.lab_dir)
     lab.up(demo.lab_spec(**{**_commands(demo), **options.changes}))
     try:
-        yield World(demo, image, {"METALWRIGHT_CACHE": str(cache)})
+        made = World(demo, image, {"METALWRIGHT_CACHE": str(cache)})
+        found = made.cli("discover", *(f"{demo.racked_bmc(machine)}:{BMC_PORT}" for machine in demo.machines))
+        assert found.returncode == 0, found.stderr
+        yield made
     finally:
         lab.down(wipe=True)
 

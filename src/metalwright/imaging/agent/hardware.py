@@ -106,7 +106,8 @@ class FileHardware:
         self._memory_bytes: int = data.get("memory_bytes", 1 << 30)
         self._boot_id: str = data.get("boot_id") or str(uuid.uuid4())
         self._disks: list[Json] = data["disks"]
-        self.work_dir = Path(data["work_dir"])
+        self.work_dir = Path(data.get("work_dir") or description.parent / "memory")
+        self.work_dir.mkdir(exist_ok=True)
 
     def up_network(self, network: Network | None) -> None:
         """The workstation's network is up."""
