@@ -28,13 +28,26 @@ class RootPartition(NamedTuple):
 def grow_root(disk_path: str) -> RootPartition:
     """Grow the last partition and its file system to the end of the disk; return where it is."""
     number = find_root(disk_path).number
-    grow = ["sfdisk", "--quiet", "--no-reread", "--no-tell-kernel", "-N", str(number), disk_path]
-    run_tool(grow, code="seed", stdin=", +\n")
+    _grow_partition(disk_path, number)
     _tell_kernel(disk_path)
     root = find_root(disk_path)
     run_tool(["e2fsck", "-fp", root.target], code="seed", accepted=(0, _FSCK_FIXED))
+    size_bytes = _file_size(disk_path)
     run_tool(["resize2fs", root.target, f"{root.size_bytes // 1024}K"], code="seed")
+    if size_bytes is not None:
+        os.truncate(disk_path, size_bytes)  # resize2fs cuts a file after the file system, the backup GPT with it
+        _grow_partition(disk_path, number)
     return root
+
+
+def _grow_partition(disk_path: str, number: int) -> None:
+    grow = ["sfdisk", "--quiet", "--no-reread", "--no-tell-kernel", "-N", str(number), disk_path]
+    run_tool(grow, code="seed", stdin=", +\n")
+
+
+def _file_size(disk_path: str) -> int | None:
+    """The size of a disk file; ``None`` for a real disk, whose size nothing can change."""
+    return None if is_block_device(disk_path) else os.stat(disk_path).st_size  # noqa: PTH116 - paths are text here
 
 
 def find_root(disk_path: str) -> RootPartition:
