@@ -16,6 +16,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from ruamel.yaml import YAML
 
+from metalwright.imaging import programs
+
 ROOT = Path(__file__).resolve().parents[2]
 SHELL_SCRIPTS = sorted(
     path
@@ -99,3 +101,10 @@ def test_the_lock_satisfies_the_project() -> None:
             f"{requirement}: run `make lock`"
         )
     assert text.count("--hash=sha256:") >= len(locked)
+
+
+def test_every_program_that_images_are_made_with_is_installed_by_the_demo() -> None:
+    listed = subprocess.run(
+        [ROOT / "scripts" / "system-packages", "--list", "demo"], capture_output=True, text=True, check=True
+    )
+    assert set(programs._PACKAGES.values()) - set(listed.stdout.split()) == set()
