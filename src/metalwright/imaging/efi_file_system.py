@@ -10,6 +10,11 @@ from metalwright.imaging.programs import run_program
 
 _KIB: Final = 1024
 _SLACK_BYTES: Final = 2 << 20
+# FAT32 where there is room for enough clusters of 4 KiB, as some firmware wants on disks. Below, few large clusters:
+# firmware follows the chain cluster by cluster, which takes seconds on an emulated processor.
+_FAT32_BYTES: Final = 260 << 20
+_FAT32_LAYOUT: Final = ("-F", "-c", "8")
+_SMALL_LAYOUT: Final = ("-c", "64")
 
 
 def write_efi_file_system(path: Path, efi: Path, size_bytes: int | None = None) -> None:
@@ -26,9 +31,11 @@ def write_efi_file_system(path: Path, efi: Path, size_bytes: int | None = None) 
             found=f"{size_bytes} bytes",
             hint="raise esp_mib in the image recipe",
         )
+    total_bytes = (size_bytes or needed_bytes) // _KIB * _KIB
     with path.open("wb") as file:
-        file.truncate((size_bytes or needed_bytes) // _KIB * _KIB)
+        file.truncate(total_bytes)
     where = str(path)
-    run_program(["mformat", "-i", str(path), "-N", "4D455441", "-v", "METALWRIGHT", "::"], where=where)
+    layout = _FAT32_LAYOUT if total_bytes >= _FAT32_BYTES else _SMALL_LAYOUT
+    run_program(["mformat", "-i", str(path), *layout, "-N", "4D455441", "-v", "METALWRIGHT", "::"], where=where)
     run_program(["mmd", "-i", str(path), "::/EFI", "::/EFI/BOOT"], where=where)
     run_program(["mcopy", "-i", str(path), str(efi), "::/EFI/BOOT/BOOTX64.EFI"], where=where)
