@@ -46,6 +46,18 @@ def judge(
     )
 
 
+def certified_results(
+    blueprint: Blueprint, measured: Sequence[TestResult], values: Mapping[str, float | None]
+) -> tuple[TestResult, ...]:
+    """What a certificate lists: every check of the suite, then the blueprint's own tests, none left out.
+
+    ``measured`` and ``values`` as for :func:`blueprint_results`.
+    """
+    own = {test.test for test in blueprint.acceptance}
+    checks = tuple(result for result in measured if result.name not in own)
+    return (*checks, *blueprint_results(blueprint, measured, values))
+
+
 def blueprint_results(
     blueprint: Blueprint, measured: Iterable[TestResult], values: Mapping[str, float | None]
 ) -> tuple[TestResult, ...]:

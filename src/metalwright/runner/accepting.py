@@ -14,6 +14,7 @@ from metalwright.acceptance.job import Job
 from metalwright.acceptance.links import links
 from metalwright.acceptance.run import run_acceptance
 from metalwright.acceptance.signing import site_signing_key, trusted_keys
+from metalwright.acceptance.verdicts import certified_results
 from metalwright.errors import AcceptanceError
 from metalwright.imaging.ordering import login_key, pinned_image
 from metalwright.lifecycle.observations import AcceptObservation, ReadyObservation
@@ -86,11 +87,11 @@ class Accepting:
             serials={name: value for name, value in serials.items() if value},
             recipe=self.workspace.recipe(self.node),
             image=stamp.image,
-            tests=result.tests,
+            tests=certified_results(self.workspace.blueprint(self.node), result.tests, {}),
             issued=datetime.now(UTC),
         )
         write_certificate(sign(certificate, site_signing_key(self.workspace.paths.state)), self.certificate_path)
-        return {"verdict": result.verdict, "tests": len(result.tests), "junit": str(result.junit)}
+        return {"verdict": certificate.verdict, "tests": len(certificate.tests), "junit": str(result.junit)}
 
     def record(self) -> dict[str, Any]:
         """Keep the known-good tuple in ``inventory/known-good.lock`` and in the journal; the node is ready."""

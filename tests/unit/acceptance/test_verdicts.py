@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.desired import blueprint
 
 from metalwright.acceptance.catalogue import KNOWN_TESTS, catalogue_faults
-from metalwright.acceptance.verdicts import blueprint_results, judge, overall, read_junit
+from metalwright.acceptance.verdicts import blueprint_results, certified_results, judge, overall, read_junit
 from metalwright.model.certificate import TestResult, TestVerdict
 
 EXPECTED: dict[str, Any] = {
@@ -100,6 +100,14 @@ def test_the_blueprints_tests_take_values_from_both_sides() -> None:
         ("boot-id", "NOT-RUN", None, None),
         ("power", "PASS", 212.0, "W"),
     ]
+
+
+def test_a_certificate_lists_checks_and_every_test_of_the_blueprint() -> None:
+    ssh = TestResult(name="service:ssh", verdict="PASS")
+    measured = TestResult(name="cpu-hash", verdict="PASS", value=30.0, floor=20.0, unit="MB/s")
+    found = certified_results(blueprint(), [ssh, measured], {})
+    assert [test.name for test in found] == ["service:ssh", "cpu-hash", "disk-read", "boot-id", "power"]
+    assert overall(found) == "NOT-RUN", "nobody measured the power"
 
 
 def test_a_value_that_is_not_known_is_no_pass() -> None:
