@@ -9,6 +9,7 @@ import typer
 from rich.table import Table
 
 from metalwright.cli.context import CliContext, print_json
+from metalwright.cli.packages import packages
 from metalwright.imaging.catalogue import ImageCatalogue
 from metalwright.imaging.image_build import build_image
 from metalwright.imaging.image_recipe import load_recipe
@@ -26,6 +27,7 @@ def register(app: typer.Typer) -> None:
     group.command("build")(build)
     group.command("add")(add)
     group.command("verify")(verify)
+    group.command("packages")(packages)
     app.add_typer(group, name="image")
 
 

@@ -1,11 +1,13 @@
-"""A package mirror for nodes without internet: the pinned packages, what they need beyond the image, a signed index.
+"""A package mirror for nodes without internet: what a blueprint pins, what that needs beyond the image, a signed index.
 
-``fetch_packages`` needs the network once; afterwards the directory is served as it is (``deb [signed-by=…] URL ./``).
+``fetch_packages`` needs the network once and keeps what it fetched; ``write_mirror`` makes of it what nodes read
+(``deb [signed-by=…] URL ./``).
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -28,48 +30,63 @@ PACKAGES_DIRECTORY = "packages"
 
 
 @dataclass(frozen=True)
-class PackageMirror:
-    """A complete mirror: ``versions`` maps each pinned package to its Debian version."""
+class FetchedPackages:
+    """Packages as files; ``versions`` maps each pinned one to its Debian version, ``inputs`` is what made them."""
 
     directory: Path
     versions: dict[str, str]
+    inputs: str
 
 
 def fetch_packages(
     pins: Sequence[PackagePin],
-    directory: Path,
+    cache: Path,
     *,
     sources: Sequence[str],
-    key: PackageKey,
     installed: Mapping[str, str] | None = None,
     architecture: str = "amd64",
-) -> PackageMirror:
-    """Fill ``directory`` with the pinned packages and their dependencies; nothing is fetched when it is complete.
+) -> FetchedPackages:
+    """The pinned packages and their dependencies, in a directory of ``cache``; nothing is fetched when it is there.
 
     ``sources`` are lines of sources.list for the suite of the nodes. ``installed`` are the packages of the image and
     their versions: they are left out. Raises :class:`ImageError` when a version is not to be had; the error lists what
     the sources offer.
     """
-    inputs = digest([[pin.to_json() for pin in pins], architecture, dict(installed or {}), key.key_id])
+    inputs = digest([[pin.to_json() for pin in pins], architecture, dict(installed or {})])
+    directory = cache / inputs.removeprefix("sha256:")[:16]
     record = _read_record(directory)
-    if record.get("inputs") == inputs:
-        return PackageMirror(directory, record["versions"])
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{directory.name}.", dir=directory.parent) as temporary:
+    if record:
+        return FetchedPackages(directory, record["versions"], inputs)
+    cache.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".fetching-", dir=cache) as temporary:
         apt = PrivateApt(Path(temporary) / "apt", sources, architecture)
         apt.pretend_installed(installed or {})
         versions = {pin.name: _choose(pin, apt.candidates(pin.name)) for pin in pins}
+        fresh = Path(temporary) / "packages"
+        fresh.mkdir(mode=0o755)
+        if versions:
+            apt.download(versions, fresh)
+        _write_record(fresh, {"schema": 1, "inputs": inputs, "versions": versions})
+        _put_in_place(fresh, directory)
+    return FetchedPackages(directory, versions, inputs)
+
+
+def write_mirror(fetched: FetchedPackages, directory: Path, key: PackageKey) -> None:
+    """Make ``directory`` a mirror of the packages, indexed and signed; nothing is done when it is one already."""
+    wanted = {"schema": 1, "inputs": fetched.inputs, "key": key.key_id}
+    if _read_record(directory) == wanted:
+        return
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".indexing-", dir=directory.parent) as temporary:
         fresh = Path(temporary) / "mirror"
-        fresh.mkdir()
-        apt.download(versions, fresh)
+        fresh.mkdir(mode=0o755)
+        for path in fetched.directory.glob("*.deb"):
+            _link_or_copy(path, fresh / path.name)
         write_index(fresh, key)
         (fresh / PUBLIC_KEY).write_text(key.public, encoding="utf-8")
-        record = {"schema": 1, "inputs": inputs, "versions": versions}
-        (fresh / RECORD).write_text(json.dumps(record, indent=2), encoding="utf-8")
+        _write_record(fresh, wanted)
         shutil.rmtree(directory, ignore_errors=True)
-        fresh.rename(directory)
-    directory.chmod(0o755)
-    return PackageMirror(directory, versions)
+        _put_in_place(fresh, directory)
 
 
 def mirror_path(blueprint: Blueprint) -> str:
@@ -102,3 +119,23 @@ def _read_record(directory: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return record if isinstance(record, dict) else {}
+
+
+def _write_record(directory: Path, record: Mapping[str, Any]) -> None:
+    (directory / RECORD).write_text(json.dumps(record, indent=2), encoding="utf-8")
+
+
+def _put_in_place(fresh: Path, directory: Path) -> None:
+    """Of two processes that made the same at once, the first one's stays."""
+    try:
+        fresh.rename(directory)
+    except OSError:
+        if not _read_record(directory):
+            raise
+
+
+def _link_or_copy(source: Path, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)

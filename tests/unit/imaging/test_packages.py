@@ -11,7 +11,7 @@ from tests.desired import blueprint
 
 from metalwright.errors import ImageError
 from metalwright.imaging.package_signing import PackageKey, site_package_key
-from metalwright.imaging.packages import fetch_packages, mirror_path, read_public_key
+from metalwright.imaging.packages import FetchedPackages, fetch_packages, mirror_path, read_public_key, write_mirror
 from metalwright.model.package import PackagePin
 
 TOOLS = ("apt-get", "dpkg-deb", "dpkg-scanpackages", "gpg", "gpgv")
@@ -60,68 +60,74 @@ def debs(directory: Path) -> list[str]:
     return sorted(path.name.partition("_")[0] for path in directory.glob("*.deb"))
 
 
-def test_the_mirror_holds_the_pinned_version_and_what_the_image_lacks(
-    source: str, key: PackageKey, tmp_path: Path
-) -> None:
-    mirror = fetch_packages([PIN], tmp_path / "m", sources=[source], key=key, installed={"library": "2-1", "x": "1"})
-    assert mirror.versions == {"server": "1.6.20~ds1-1"}
-    assert debs(tmp_path / "m") == ["runner", "server"]
-    assert read_public_key(tmp_path / "m") == key.public
+def fetch(source: str, cache: Path, pin: PackagePin = PIN, installed: dict[str, str] | None = None) -> FetchedPackages:
+    return fetch_packages([pin], cache, sources=[source], installed=installed)
 
 
-def test_without_knowledge_of_the_image_every_dependency_comes_along(
-    source: str, key: PackageKey, tmp_path: Path
-) -> None:
-    fetch_packages([PIN], tmp_path / "m", sources=[source], key=key)
-    assert debs(tmp_path / "m") == ["library", "runner", "server"]
+def signed_source(mirror: Path, key: PackageKey) -> str:
+    path = mirror.parent / f"{key.key_id}.asc"
+    path.write_text(key.public)
+    return f"deb [signed-by={path}] file:{mirror} ./"
 
 
-def test_apt_accepts_the_mirror_by_its_key_and_by_no_other(source: str, key: PackageKey, tmp_path: Path) -> None:
-    mirror = fetch_packages([PIN], tmp_path / "m", sources=[source], key=key).directory
-    (tmp_path / "key.asc").write_text(key.public)
-    again = fetch_packages(
-        [PIN], tmp_path / "n", sources=[f"deb [signed-by={tmp_path}/key.asc] file:{mirror} ./"], key=key
-    )
-    assert again.versions == mirror_versions(mirror)
-    (tmp_path / "key.asc").write_text(site_package_key(tmp_path / "other").public)
+@pytest.fixture
+def mirror(source: str, key: PackageKey, tmp_path: Path) -> Path:
+    write_mirror(fetch(source, tmp_path / "cache"), tmp_path / "mirror", key)
+    return tmp_path / "mirror"
+
+
+def test_the_pinned_version_and_what_the_image_lacks_are_fetched(source: str, tmp_path: Path) -> None:
+    found = fetch(source, tmp_path / "cache", installed={"library": "2-1", "unknown": "1"})
+    assert found.versions == {"server": "1.6.20~ds1-1"}
+    assert debs(found.directory) == ["runner", "server"]
+
+
+def test_without_knowledge_of_the_image_every_dependency_is_fetched(source: str, tmp_path: Path) -> None:
+    assert debs(fetch(source, tmp_path / "cache").directory) == ["library", "runner", "server"]
+
+
+def test_what_is_in_the_cache_needs_no_source_any_more(source: str, tmp_path: Path) -> None:
+    first = fetch(source, tmp_path / "cache")
+    assert fetch("deb file:/nowhere ./", tmp_path / "cache") == first
+
+
+def test_another_pin_is_fetched_beside_the_first(source: str, tmp_path: Path) -> None:
+    first = fetch(source, tmp_path / "cache")
+    newer = fetch(source, tmp_path / "cache", PIN.model_copy(update={"version": "1.7.0"}))
+    assert newer.versions == {"server": "1.7.0-1"}
+    assert (debs(newer.directory), debs(first.directory)) == (["library", "server"], ["library", "runner", "server"])
+
+
+def test_a_version_that_is_not_to_be_had_leaves_nothing_behind(source: str, tmp_path: Path) -> None:
+    with pytest.raises(ImageError, match=r"offers server 9\.9") as caught:
+        fetch(source, tmp_path / "cache", PIN.model_copy(update={"version": "9.9"}))
+    assert caught.value.found == "1.7.0-1, 1.6.20~ds1-1"
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_apt_accepts_the_mirror_by_its_key_and_by_no_other(mirror: Path, key: PackageKey, tmp_path: Path) -> None:
+    assert fetch(signed_source(mirror, key), tmp_path / "a").versions == {"server": "1.6.20~ds1-1"}
     with pytest.raises(ImageError, match="apt-get failed"):
-        fetch_packages([PIN], tmp_path / "o", sources=[f"deb [signed-by={tmp_path}/key.asc] file:{mirror} ./"], key=key)
+        fetch(signed_source(mirror, site_package_key(tmp_path / "other")), tmp_path / "b")
 
 
-def mirror_versions(directory: Path) -> dict[str, str]:
-    text = (directory / "Packages").read_text()
-    stanzas = [dict(line.partition(": ")[::2] for line in part.splitlines()) for part in text.split("\n\n") if part]
-    return {item["Package"]: item["Version"] for item in stanzas if item.get("Package") == "server"}
-
-
-def test_a_changed_index_is_refused(source: str, key: PackageKey, tmp_path: Path) -> None:
-    mirror = fetch_packages([PIN], tmp_path / "m", sources=[source], key=key).directory
-    (tmp_path / "key.asc").write_text(key.public)
+def test_a_changed_index_is_refused(mirror: Path, key: PackageKey, tmp_path: Path) -> None:
     (mirror / "Packages").write_text((mirror / "Packages").read_text().replace("1.6.20", "1.6.21"))
     (mirror / "Packages.gz").unlink()
     with pytest.raises(ImageError, match=r"mismatch|no version at all"):
-        fetch_packages([PIN], tmp_path / "o", sources=[f"deb [signed-by={tmp_path}/key.asc] file:{mirror} ./"], key=key)
+        fetch(signed_source(mirror, key), tmp_path / "a")
 
 
-def test_a_complete_mirror_needs_no_source_any_more(source: str, key: PackageKey, tmp_path: Path) -> None:
-    first = fetch_packages([PIN], tmp_path / "m", sources=[source], key=key)
-    assert fetch_packages([PIN], tmp_path / "m", sources=["deb file:/nowhere ./"], key=key) == first
-
-
-def test_another_pin_makes_the_mirror_anew(source: str, key: PackageKey, tmp_path: Path) -> None:
-    fetch_packages([PIN], tmp_path / "m", sources=[source], key=key)
-    newer = PIN.model_copy(update={"version": "1.7.0"})
-    assert fetch_packages([newer], tmp_path / "m", sources=[source], key=key).versions == {"server": "1.7.0-1"}
-    assert debs(tmp_path / "m") == ["library", "server"]
-
-
-def test_a_version_that_is_not_to_be_had_leaves_the_old_mirror(source: str, key: PackageKey, tmp_path: Path) -> None:
-    fetch_packages([PIN], tmp_path / "m", sources=[source], key=key)
-    with pytest.raises(ImageError, match=r"offers server 9\.9") as caught:
-        fetch_packages([PIN.model_copy(update={"version": "9.9"})], tmp_path / "m", sources=[source], key=key)
-    assert caught.value.found == "1.7.0-1, 1.6.20~ds1-1"
-    assert debs(tmp_path / "m") == ["library", "runner", "server"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["m", "pool"]
+def test_a_mirror_is_written_once_and_again_for_another_key(
+    mirror: Path, source: str, key: PackageKey, tmp_path: Path
+) -> None:
+    before = (mirror / "InRelease").stat()
+    write_mirror(fetch(source, tmp_path / "cache"), mirror, key)
+    assert (mirror / "InRelease").stat() == before
+    other = site_package_key(tmp_path / "other")
+    write_mirror(fetch(source, tmp_path / "cache"), mirror, other)
+    assert read_public_key(mirror) == other.public
+    assert debs(mirror) == ["library", "runner", "server"]
 
 
 def test_the_signing_key_is_made_once_and_kept_private(tmp_path: Path) -> None:
