@@ -140,11 +140,13 @@ def _root_file_system_hook(free_mib: int) -> str:
     The bind mount shows the root without what mmdebstrap has mounted inside (proc, sys, dev).
     """
     return (
-        'set -e; out=$(mktemp); bare=$(mktemp -d); mount --bind "$1" "$bare";'
+        "set -e; out=$(mktemp); bare=$(mktemp -d);"
+        """ trap 'umount "$bare" 2>/dev/null || true; rmdir "$bare"; rm -f "$out"' EXIT;"""
+        ' mount --bind "$1" "$bare";'
         ' mib=$(du -s --block-size=1M --one-file-system "$bare" | cut -f1);'
         f" size=$((mib + mib / 12 + {free_mib}));"
         f' mkfs.ext4 -q -F -b 4096 -i 16384 -I 256 -m 1 -L {ROOT_LABEL} -d "$bare" "$out" "${{size}}M";'
-        ' umount "$bare"; rmdir "$bare"; mv "$out" "$1/root.ext4"'
+        ' umount "$bare"; mv "$out" "$1/root.ext4"'
     )
 
 
