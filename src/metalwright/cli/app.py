@@ -30,6 +30,7 @@ COMMAND_MODULES: tuple[str, ...] = (
     "image",
     "plan",
     "provision",
+    "accept",
     "status",
     "journal",
     "credentials",

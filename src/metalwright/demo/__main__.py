@@ -93,6 +93,7 @@ def _prepare(demo: DemoSite, shell: Shell) -> Image:
     _build_image(demo, shell)
     image = ImageCatalogue(SitePaths(demo.root).images).get(*IMAGE)
     demo.pin_image(image)
+    shell.run("image", "packages")
     shell.run("addresses", "allocate")
     shell.run("check")
     _write_lab_file(demo)
@@ -134,7 +135,7 @@ def _provision(demo: DemoSite, shell: Shell, *arguments: str) -> dict[str, list[
 
 def _destroy(demo: DemoSite, shell: Shell) -> None:
     """Power the machine off and fill the beginning of its system disk with noise, as a dying disk or hand would."""
-    shell.run("power", "off", VICTIM.name, "--yes")
+    shell.pyinfra("inventory/bmcs.py", "deploys/power_off.py", "--limit", VICTIM.name)
     status = next(item for item in Lab(demo.lab_dir).status().machines if item.name == VICTIM.name)
     if status.power != "Off":
         raise LabError("the machine is still on", where=VICTIM.name, found=status.power)

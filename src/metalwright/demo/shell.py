@@ -44,6 +44,20 @@ class Shell:
             )
         return done.returncode
 
+    def pyinfra(self, *arguments: str) -> None:
+        """Run plain pyinfra in the site, as a technician does.
+
+        Raises:
+            LabError: it failed.
+        """
+        say(f"$ pyinfra {' '.join(arguments)}")
+        program = str(Path(sys.executable).with_name("pyinfra"))
+        done = subprocess.run(
+            [program, "-y", *arguments], cwd=self.site, env=self._environment(), stdin=subprocess.DEVNULL, check=False
+        )
+        if done.returncode != 0:
+            raise LabError("a step of the demo failed", where=f"pyinfra {' '.join(arguments)}", found="see above")
+
     def ask(self, *arguments: str) -> Any:
         """Run a reading command with ``--json`` and return what it says; its output is not shown."""
         argv = self._argv((*arguments, "--json"))

@@ -180,7 +180,7 @@ boot_server:
   address_for_bmc: 127.0.0.1
   address_for_node: {self.controller}
 admins:
-  - name: operator
+  - name: ops
     authorized_keys: ["{admin_key}"]
 ssh: {{user: metalwright, connect_timeout_s: 5}}
 limits: {{parallel_nodes: 2, ramdisk_boot_minutes: 5, image_minutes: 15, os_boot_minutes: 6, bmc_settle_minutes: 2}}

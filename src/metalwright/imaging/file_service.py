@@ -33,7 +33,9 @@ class FileService:
         application = web.Application()
         application.router.add_get("/m/{secret}/{name}", self.media)
         application.router.add_get("/i/{secret}/{name}", self.image)
-        application.router.add_get("/packages/{blueprint}/{version}/{name}", self.package)
+        # apt asks for "./InRelease" of a source "URL ./", and does not shorten the path.
+        for dot in ("", "./"):
+            application.router.add_get("/packages/{blueprint}/{version}/" + dot + "{name}", self.package)
         return application
 
     async def package(self, request: web.Request) -> web.StreamResponse:

@@ -52,7 +52,7 @@ class Accepting:
     def observe(self, software_changed: bool) -> AcceptObservation:
         """The certificate in force, if it is authentic and still about this recipe."""
         recipe = self.workspace.recipe(self.node)
-        certificate = self._certificate()
+        certificate = self.certificate()
         is_valid = (
             certificate is not None
             and certificate.verdict == "PASS"
@@ -63,7 +63,7 @@ class Accepting:
 
     def observe_ready(self, deferred: tuple[str, ...]) -> ReadyObservation:
         """What no witness has settled, and whether the known-good tuple is recorded in git's lock and the journal."""
-        certificate = self._certificate()
+        certificate = self.certificate()
         left = unsettled(deferred, certificate.tests if certificate else ())
         if certificate is None:
             return ReadyObservation((*left, "acceptance"), is_recorded=False)
@@ -122,7 +122,8 @@ class Accepting:
             ssh_host_key=self._host_key(),
         )
 
-    def _certificate(self) -> Certificate | None:
+    def certificate(self) -> Certificate | None:
+        """The certificate in force; ``None`` when there is none, or it is not authentic, or expired."""
         state = self.workspace.paths.state
         keys = trusted_keys([self.workspace.paths.root / "inventory" / "certificate-keys", state / "certificate.pem"])
         try:
