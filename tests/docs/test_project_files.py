@@ -108,3 +108,20 @@ def test_every_program_that_images_are_made_with_is_installed_by_the_demo() -> N
         [ROOT / "scripts" / "system-packages", "--list", "demo"], capture_output=True, text=True, check=True
     )
     assert set(programs._PACKAGES.values()) - set(listed.stdout.split()) == set()
+
+
+def test_where_sudo_is_impossible_the_one_line_to_run_is_printed(tmp_path: Path) -> None:
+    for name, body in {"dpkg-query": "exit 1", "id": "echo 1000", "sudo": "exit 1"}.items():
+        program = tmp_path / name
+        program.write_text(f"#!/bin/sh\n{body}\n", encoding="utf-8")
+        program.chmod(0o755)
+    done = subprocess.run(
+        [ROOT / "scripts" / "system-packages", "demo"],
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "\n  sudo apt-get install -y --no-install-recommends qemu-system-x86 ovmf " in done.stderr
