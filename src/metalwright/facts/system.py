@@ -65,9 +65,9 @@ class Addresses(FactBase[dict[str, tuple[str, ...]]]):
 
 
 class Logins(TypedDict):
-    """``accounts``: names that exist; ``keys``: names that have a file in ``/etc/ssh/authorized_keys.d``."""
+    """``accounts``: name → user id; ``keys``: names that have a file in ``/etc/ssh/authorized_keys.d``."""
 
-    accounts: tuple[str, ...]
+    accounts: dict[str, int]
     keys: tuple[str, ...]
 
 
@@ -76,14 +76,17 @@ class LoginNames(FactBase[Logins]):
 
     def command(self) -> str:
         """Marked lines of both lists."""
-        return f"sed 's/:.*//; s/^/account:/' /etc/passwd; ls -1 {KEYS_DIRECTORY} 2>/dev/null | sed 's/^/keys:/'"
+        return f"sed 's/^/account:/' /etc/passwd; ls -1 {KEYS_DIRECTORY} 2>/dev/null | sed 's/^/keys:/'"
 
     def process(self, output: list[str]) -> Logins:
         """There is always one account."""
-        accounts = _all_marked(output, "account:")
-        if not accounts:
+        rows = [line.split(":") for line in _all_marked(output, "account:")]
+        if not rows:
             raise FactProcessError("/etc/passwd gave no answer")
-        return {"accounts": accounts, "keys": _all_marked(output, "keys:")}
+        return {
+            "accounts": {row[0]: int(row[2]) for row in rows if len(row) == 7},
+            "keys": _all_marked(output, "keys:"),
+        }
 
 
 def _all_marked(output: list[str], mark: str) -> tuple[str, ...]:

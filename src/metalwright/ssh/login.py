@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 from pathlib import Path
 
@@ -13,6 +14,9 @@ from metalwright.ssh.session import Session
 from metalwright.ssh.target import Target, parse_host_key
 
 KEEPALIVE_S = 10
+WIRE_LOG = "metalwright.ssh.wire"
+"""paramiko logs here, with tracebacks for what is told by our own errors: silent unless somebody sets its level."""
+logging.getLogger(WIRE_LOG).setLevel(logging.CRITICAL)
 _RSA_SIGNATURES = ("rsa-sha2-512", "rsa-sha2-256")
 
 
@@ -40,6 +44,7 @@ def _open_transport(target: Target, pinned: PKey, timeout_s: float) -> Transport
     except OSError as error:
         raise _unreachable(target, str(error) or type(error).__name__) from error
     transport = Transport(connection)
+    transport.set_log_channel(WIRE_LOG)
     transport.banner_timeout = timeout_s
     transport.get_security_options().key_types = _algorithms(pinned)
     try:
@@ -59,7 +64,10 @@ def _algorithms(pinned: PKey) -> tuple[str, ...]:
 
 
 def _check_host_key(target: Target, transport: Transport, pinned: PKey) -> None:
-    found = transport.get_remote_server_key()
+    try:
+        found = transport.get_remote_server_key()
+    except SSHException as error:  # paramiko's start returns silently when its time is over
+        raise _unreachable(target, "the SSH handshake did not end in time") from error
     if found.get_name() != pinned.get_name() or found.asbytes() != pinned.asbytes():
         raise _other_key(target, pinned, f"{found.get_name()} {found.fingerprint}")
 

@@ -90,14 +90,25 @@ def test_a_unit_that_takes_its_time_is_waited_for() -> None:
 
 def test_missing_people_get_an_account_and_strangers_lose_their_keys() -> None:
     facts: dict[str, Any] = {
-        "LoginNames": {"accounts": ("root", "metalwright", "amina"), "keys": ("metalwright", "amina", "gone")}
+        "LoginNames": {"accounts": {"root": 0, "amina": 1000}, "keys": ("metalwright", "amina", "gone")}
     }
     commands, _ = commands_of(people, facts, names=["amina", "bo"], keep=["metalwright"])
-    assert commands == ["useradd --create-home --shell /bin/bash bo", "rm /etc/ssh/authorized_keys.d/gone"]
+    assert commands == [
+        "useradd --create-home --no-user-group --shell /bin/bash bo",
+        "rm /etc/ssh/authorized_keys.d/gone",
+    ]
     _, noops = commands_of(people, facts, names=["amina", "gone"], keep=["metalwright"])
     assert noops == []
-    facts = {"LoginNames": {"accounts": ("amina",), "keys": ("amina",)}}
+    facts = {"LoginNames": {"accounts": {"amina": 1000}, "keys": ("amina",)}}
     assert commands_of(people, facts, names=["amina"])[0] == []
+
+
+def test_the_name_of_a_system_account_is_refused_before_anything_is_changed() -> None:
+    facts = {"LoginNames": {"accounts": {"backup": 34}, "keys": ("gone",)}}
+    (command,), _ = commands_of(people, facts, names=["amina", "backup"])
+    with pytest.raises(DeployError, match="the name backup is taken") as caught:
+        run_function(command, {})
+    assert caught.value.found == "user id 34"
 
 
 @pytest.mark.parametrize(

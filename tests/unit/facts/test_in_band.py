@@ -132,4 +132,4 @@ def test_the_boot_id_is_the_kernels() -> None:
 
 def test_accounts_are_those_of_the_real_tools() -> None:
     done = subprocess.run(["sh", "-c", LoginNames().command()], capture_output=True, text=True, check=False)
-    assert "root" in LoginNames().process(done.stdout.splitlines())["accounts"]
+    assert LoginNames().process(done.stdout.splitlines())["accounts"]["root"] == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import paramiko
@@ -132,6 +133,17 @@ def test_nothing_listening_is_unreachable(ssh_server: LoopbackServer) -> None:
     with pytest.raises(SshUnreachableError, match="does not answer") as caught:
         connect(target, host_key=ssh_server.public_host_key, timeout_s=1)
     assert "metalwright console n2" in str(caught.value)
+
+
+def test_a_port_that_accepts_and_says_nothing_is_unreachable(
+    ssh_server: LoopbackServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A forwarder in front of a machine that is still booting behaves so."""
+    with socket.create_server(("127.84.0.4", 0)) as silent:
+        target = Target("n2", "127.84.0.4", silent.getsockname()[1])
+        with pytest.raises(SshUnreachableError, match="does not answer"):
+            connect(target, host_key=ssh_server.public_host_key, timeout_s=0.5)
+    assert caplog.text == ""
 
 
 @pytest.mark.parametrize("text", ["", "ssh-ed25519", "ssh-ed25519 !!!", "nonsense AAAA", "ssh-ed25519 AAAA\nevil AAAA"])

@@ -1,0 +1,157 @@
+"""The software phase and acceptance on a real system without internet: a second run changes nothing, drift is seen."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.lab.software_node import HTTP_PORT, REPOSITORY, STAMP, SoftwareNode
+
+from metalwright.acceptance.expectations import expectations
+from metalwright.acceptance.job import Job
+from metalwright.acceptance.links import links
+from metalwright.acceptance.run import AcceptanceResult, run_acceptance
+from metalwright.cli.app import run as cli
+from metalwright.errors import DeployError
+from metalwright.imaging.memory_store import MemoryDeploymentStore
+from metalwright.imaging.server import BootServer
+from metalwright.loading import load_site
+from metalwright.runner.pyinfra_process import PyinfraCall, PyinfraResult, run_pyinfra
+
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.timeout(1800)]
+HARDWARE = ("drives:data",)
+"""This machine has no data disk, which its class asks for: that must not pass."""
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SoftwareNode]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("METALWRIGHT_CACHE", str(REPOSITORY / ".cache"))
+        node = SoftwareNode(tmp_path_factory.mktemp("software"))
+        node.deploy_image()
+        assert cli(["--site", str(node.site), "image", "packages"]) == 0
+        with ServedSite(node), node.running():
+            node.session().close()
+            yield node
+
+
+class ServedSite:
+    """The boot server of the site, in a thread of its own."""
+
+    def __init__(self, node: SoftwareNode) -> None:
+        def refuse(*_: object) -> int:
+            raise AssertionError("nothing is deployed here")
+
+        self._server = BootServer(
+            node.site / ".metalwright", MemoryDeploymentStore(), refuse, http_port=HTTP_PORT, https_port=0
+        )
+        self._loop = asyncio.new_event_loop()
+        self._stop = asyncio.Event()
+        self._thread = threading.Thread(target=lambda: self._loop.run_until_complete(self._server.run(self._stop)))
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join()
+        self._loop.close()
+
+
+def deploy(node: SoftwareNode) -> PyinfraResult:
+    log = node.directory / "pyinfra.log"
+    return run_pyinfra(
+        PyinfraCall(node.site, "inventory/nodes.py", "deploys/software.py", "lab-1", 900, environment={}, log=log)
+    )
+
+
+def accept(node: SoftwareNode) -> AcceptanceResult:
+    repository = load_site(node.site)
+    declared, blueprint = repository.node("lab-1"), repository.blueprint_of("lab-1")
+    where = links(blueprint, declared, repository.networks, repository.addresses.of_node("lab-1"))
+    expected = expectations(blueprint, declared, site=repository.site, links=where, stamp=STAMP)
+    return run_acceptance(Job(node.target, node.host_key, expected, node.key), node.directory / "evidence")
+
+
+def failing(result: AcceptanceResult) -> dict[str, str]:
+    return {test.name: test.why or "" for test in result.tests if test.verdict != "PASS" and test.name not in HARDWARE}
+
+
+def test_a_bare_system_becomes_the_blueprints_and_stays_so(
+    node: SoftwareNode, record_property: Callable[[str, object], None]
+) -> None:
+    assert "package:containerd" in failing(accept(node)), "nothing is installed yet"
+    first = deploy(node)
+    assert first.changed
+    second = deploy(node)
+    assert second.changed == ()
+    result = accept(node)
+    assert failing(result) == {}
+    assert [test.verdict for test in result.tests if test.name in HARDWARE] == ["FAIL"]
+    assert node.run("apt-mark showhold").split() == ["containerd", "prometheus-node-exporter"]
+    record_property(
+        "note", f"software: first {first.seconds} s, second {second.seconds} s, acceptance {result.seconds} s"
+    )
+
+
+def test_drift_is_seen_and_mended(node: SoftwareNode) -> None:
+    node.run("systemctl stop containerd; apt-mark unhold containerd; echo x >> /etc/ssh/authorized_keys.d/amina")
+    node.run("sed -i '1i PermitRootLogin yes' /etc/ssh/sshd_config.d/00-metalwright.conf; systemctl reload ssh")
+    seen = failing(accept(node))
+    assert set(seen) == {"service:containerd", "package:containerd", "sshd:permitrootlogin", "user:amina"}
+    assert seen["service:containerd"].startswith("containerd.service: inactive/dead")
+    assert deploy(node).changed
+    assert failing(accept(node)) == {}
+    assert deploy(node).changed == ()
+
+
+def test_a_person_who_leaves_loses_the_key_and_one_who_comes_gets_in(node: SoftwareNode) -> None:
+    node.set_people("bo")
+    deploy(node)
+    assert failing(accept(node)) == {}
+    assert node.run("ls /etc/ssh/authorized_keys.d").split() == ["bo", "metalwright"]
+    node.set_people("amina")
+    deploy(node)
+
+
+def test_another_package_manager_is_waited_for_and_its_locks_stay(node: SoftwareNode) -> None:
+    node.run("apt-mark unhold prometheus-node-exporter; apt-get purge -qq -y prometheus-node-exporter")
+    holder = (
+        "import fcntl, time\n"
+        "files = [open(path, 'w') for path in ('/var/lib/dpkg/lock-frontend', '/var/lib/apt/lists/lock')]\n"
+        "[fcntl.lockf(file, fcntl.LOCK_EX) for file in files]\n"
+        "time.sleep(30)\n"
+    )
+    node.run(f'setsid python3 -c "{holder}" </dev/null >/dev/null 2>&1 & sleep 3')
+    before = time.monotonic()
+    assert deploy(node).changed
+    assert time.monotonic() - before > 15
+    node.run("test -e /var/lib/dpkg/lock-frontend && test -e /var/lib/apt/lists/lock")
+    assert failing(accept(node)) == {}
+
+
+def test_a_service_that_dies_at_once_fails_the_phase(node: SoftwareNode) -> None:
+    override = "/run/systemd/system/prometheus-node-exporter.service.d"
+    settings = "[Service]\\nExecStart=\\nExecStart=/bin/false\\nRestart=no\\n"
+    node.run(f"mkdir -p {override}; printf '{settings}' > {override}/dies.conf; systemctl daemon-reload")
+    node.run("systemctl restart prometheus-node-exporter")
+    with pytest.raises(DeployError) as caught:
+        deploy(node)
+    assert "prometheus-node-exporter.service does not run" in (node.directory / "pyinfra.log").read_text()
+    assert caught.value.where == "lab-1"
+    node.run(f"rm -r {override}; systemctl daemon-reload")
+    deploy(node)
+
+
+def test_another_system_at_the_address_is_left_alone(node: SoftwareNode, tmp_path: Path) -> None:
+    stamp = STAMP.model_copy(update={"node": "lab-2"}).model_dump_json(by_alias=True)
+    node.run(f"cp /etc/metalwright/stamp.json /root/; echo '{stamp}' > /etc/metalwright/stamp.json")
+    node.run("rm /etc/chrony/chrony.conf")
+    with pytest.raises(DeployError):
+        deploy(node)
+    node.run("test ! -e /etc/chrony/chrony.conf && mv /root/stamp.json /etc/metalwright/stamp.json")
+    deploy(node)
