@@ -81,6 +81,7 @@ class LoopbackServer(paramiko.ServerInterface):
             transport.close()
             return
         if self.faults.refuse_shell:
+            channel.recv(1)  # the client's end of input: by then it knows that the request was accepted
             channel.sendall(b"This account is currently not available.\n")
             channel.send_exit_status(1)
             channel.close()
