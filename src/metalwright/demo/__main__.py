@@ -28,7 +28,6 @@ from metalwright.ssh.keys import ensure_private_key, public_half
 
 IMAGE = ("debian-12", "2026.11.1")
 MACHINES = (Machine("lab-1", 1), Machine("lab-2", 2))
-VICTIM = MACHINES[1]
 
 
 def main() -> int:
@@ -36,9 +35,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m metalwright.demo", description=__doc__)
     parser.add_argument("--keep", action="store_true", help="leave machines, disks and SSH access for a look")
     parser.add_argument("--directory", type=Path, default=Path("demo"), help="where everything is written")
+    parser.add_argument("--machines", type=int, choices=(1, 2), default=2, help="how many machines")
     parser.add_argument("--loopback", default="127.77", help="first two octets of the lab's addresses")
     options = parser.parse_args()
-    demo = DemoSite((options.directory / "site").resolve(), options.loopback, MACHINES)
+    demo = DemoSite((options.directory / "site").resolve(), options.loopback, MACHINES[: options.machines])
     os.environ.setdefault("METALWRIGHT_CACHE", str(Path(".cache").resolve()))
     try:
         _clear(demo)
@@ -71,15 +71,16 @@ def _run(demo: DemoSite) -> int:
         shell.run("plan", *names, "-o", str(demo.root / "plan.json"))
     with shell.step("provision both, with the plan that was shown"):
         phases = _provision(demo, shell, "provision", "--plan", str(demo.root / "plan.json"))
-    with shell.step(f"disaster: the system disk of {VICTIM.name} is lost"):
-        _destroy(demo, shell)
-    with shell.step(f"the rebuild runbook on {VICTIM.name}"):
-        rebuilt = _provision(demo, shell, "rebuild", VICTIM.name, "--overwrite", VICTIM.name, "--yes")
+    victim = demo.machines[-1]
+    with shell.step(f"disaster: the system disk of {victim.name} is lost"):
+        _destroy(demo, shell, victim)
+    with shell.step(f"the rebuild runbook (runbooks/rebuild-node.md) on {victim.name}"):
+        rebuilt = _provision(demo, shell, "rebuild", victim.name, "--overwrite", victim.name, "--yes")[victim.name]
     result = gather(demo, shell, phases)
-    victim = next(node for node in result["nodes"] if node["name"] == VICTIM.name)
-    victim["rebuild"] = {"result": "ok", "boot_id": victim["boot_id"], "phases": rebuilt[VICTIM.name]}
+    node = next(item for item in result["nodes"] if item["name"] == victim.name)
+    node["rebuild"] = {"result": "ok", "boot_id": node["boot_id"], "phases": rebuilt}
     write_atomically(demo.root.parent / "result.json", json.dumps(result, indent=2) + "\n")
-    return _conclude(demo, result, image, rebuilt, time.monotonic() - begun)
+    return _conclude(demo, result, image, time.monotonic() - begun)
 
 
 def _prepare(demo: DemoSite, shell: Shell) -> Image:
@@ -119,44 +120,43 @@ def _write_lab_file(demo: DemoSite) -> None:
 
 
 def _provision(demo: DemoSite, shell: Shell, *arguments: str) -> dict[str, list[dict[str, Any]]]:
-    """Run it in the open and take the seconds per phase from the journal afterwards."""
-    shell.run(*arguments)
+    """Run it in the open; seconds and result of each phase by node. Keeps the certificates beside the result."""
+    outcome = shell.run_for_json(*arguments)
     times: dict[str, list[dict[str, Any]]] = {}
-    for machine in demo.machines:
-        run = shell.ask("status", machine.name)["nodes"][0]["run"]
-        records = shell.ask("journal", machine.name, "--run", run)["phases"]
-        times[machine.name] = [
-            {"name": record["phase"], "seconds": record["seconds"], "result": record["result"]} for record in records
-        ]
-        source = demo.root / ".metalwright" / "acceptance" / machine.name / "certificate.json"
-        shutil.copyfile(source, demo.root.parent / f"{machine.name}.json")
+    for node in outcome["nodes"]:
+        failure = node["failure"]
+        phases = [{**phase, "result": "ok"} for phase in node["phases"]]
+        if failure is not None and phases:
+            phases[-1]["result"] = f"failed: {failure['what']}"
+        times[node["node"]] = phases
+        source = demo.root / ".metalwright" / "acceptance" / node["node"] / "certificate.json"
+        if source.exists():
+            shutil.copyfile(source, demo.root.parent / f"{node['node']}.json")
     return times
 
 
-def _destroy(demo: DemoSite, shell: Shell) -> None:
+def _destroy(demo: DemoSite, shell: Shell, victim: Machine) -> None:
     """Power the machine off and fill the beginning of its system disk with noise, as a dying disk or hand would."""
-    shell.pyinfra("inventory/bmcs.py", "deploys/power_off.py", "--limit", VICTIM.name)
-    status = next(item for item in Lab(demo.lab_dir).status().machines if item.name == VICTIM.name)
+    shell.pyinfra("inventory/bmcs.py", "deploys/power_off.py", "--limit", victim.name)
+    status = next(item for item in Lab(demo.lab_dir).status().machines if item.name == victim.name)
     if status.power != "Off":
-        raise LabError("the machine is still on", where=VICTIM.name, found=status.power)
-    path = Path(next(disk.path for disk in status.disks if disk.serial == VICTIM.system_disk))
+        raise LabError("the machine is still on", where=victim.name, found=status.power)
+    path = Path(next(disk.path for disk in status.disks if disk.serial == victim.system_disk))
     with path.open("r+b") as disk:
         disk.write(os.urandom(64 << 20))
-    say(f"64 MiB of noise written over {VICTIM.system_disk}")
+    say(f"64 MiB of noise written over {victim.system_disk}")
 
 
-def _conclude(
-    demo: DemoSite, result: dict[str, Any], image: Image, rebuilt: dict[str, list[dict[str, Any]]], seconds: float
-) -> int:
+def _conclude(demo: DemoSite, result: dict[str, Any], image: Image, seconds: float) -> int:
     lock = read_addresses(SitePaths(demo.root).addresses, root=demo.root)
     addresses = {machine.name: f"{lock.of_node(machine.name)['host']}/24" for machine in demo.machines}
     wrong = problems(result, Expected(image.file_sha256, image.content_sha256), addresses)
-    say(f"\n{'node':<8} {'phase':<14} {'seconds':>8}  result")
+    say(f"\n{'node':<8} {'phase':<20} {'seconds':>8}  result")
     for node in result["nodes"]:
         for item in node["phases"]:
-            say(f"{node['name']:<8} {item['name']:<14} {item['seconds']:>8.1f}  {item['result']}")
-    for item in rebuilt[VICTIM.name]:
-        say(f"{VICTIM.name:<8} {'re-' + item['name']:<14} {item['seconds']:>8.1f}  {item['result']}")
+            say(f"{node['name']:<8} {item['name']:<20} {item['seconds']:>8.1f}  {item['result']}")
+        for item in node.get("rebuild", {}).get("phases", []):
+            say(f"{node['name']:<8} {'rebuild ' + item['name']:<20} {item['seconds']:>8.1f}  {item['result']}")
     say(f"\n{seconds:.0f} seconds in all; every value read back is in {demo.root.parent / 'result.json'}")
     for line in wrong:
         say(f"NOT AS PLANNED: {line}")

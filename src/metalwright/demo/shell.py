@@ -44,6 +44,27 @@ class Shell:
             )
         return done.returncode
 
+    def run_for_json(self, *arguments: str) -> Any:
+        """Run a command whose progress is shown and whose ``--json`` output is returned.
+
+        Raises:
+            LabError: it failed.
+        """
+        say(f"$ metalwright {' '.join(arguments)}")
+        argv = self._argv((*arguments, "--json"))
+        done = subprocess.run(
+            argv, env=self._environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=False
+        )
+        if done.returncode != 0:
+            raise LabError(
+                "a step of the demo failed",
+                where=f"metalwright {' '.join(arguments)}",
+                expected="exit code 0",
+                found=f"exit code {done.returncode}",
+                hint="its own message is above; with KEEP=1 the machines stay for a look",
+            )
+        return json.loads(done.stdout)
+
     def pyinfra(self, *arguments: str) -> None:
         """Run plain pyinfra in the site, as a technician does.
 
