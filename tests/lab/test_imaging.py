@@ -40,7 +40,7 @@ SSH_HOST = "127.82.1.1"
 GUEST, GATEWAY = "10.82.0.11", "10.82.0.2"
 NETWORK_FILE = f"[Match]\nMACAddress={MAC}\n\n[Network]\nAddress={GUEST}/24\nGateway={GATEWAY}\n"
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.timeout(900)]
 
 
 @dataclass

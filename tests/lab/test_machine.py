@@ -27,7 +27,7 @@ SPEC = MachineSpec(
     disks=(DiskSpec(serial="SYS1", size_bytes=256 * 1024**2), DiskSpec(serial="DATA1", size_bytes=64 * 1024**2)),
 )
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.timeout(300)]
 
 
 @pytest.fixture

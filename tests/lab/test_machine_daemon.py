@@ -24,7 +24,7 @@ SPEC = LabSpec(
     )
 )
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.timeout(300)]
 
 
 @pytest.fixture
