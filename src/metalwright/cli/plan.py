@@ -10,11 +10,12 @@ from rich.table import Table
 
 from metalwright.cli.confirmation import confirm_writes
 from metalwright.cli.context import CliContext, print_json
-from metalwright.cli.selection import select_nodes
+from metalwright.cli.selection import overwritten, select_nodes
 from metalwright.loading import write_atomically
 from metalwright.model.digests import canonical_json
 from metalwright.model.plan import Plan
 from metalwright.runner.plans import PlanRequest, issue_grants, observe_plan, ungranted
+from metalwright.runner.provisioning import Kind
 from metalwright.workspace import open_workspace
 
 
@@ -42,11 +43,11 @@ def plan(
     pyinfra, or by provision.
     """
     cli: CliContext = context.obj
-    may_overwrite = frozenset(overwrite or ())
     with open_workspace(cli.site) as workspace:
         names = select_nodes(workspace.repository, nodes or [], rack)
-        kind = "rebuild" if rebuild else "provision"
-        made = observe_plan(workspace, PlanRequest(names, "rebuild" if rebuild else "provision", may_overwrite))
+        may_overwrite = overwritten(overwrite, names)
+        kind: Kind = "rebuild" if rebuild else "provision"
+        made = observe_plan(workspace, PlanRequest(names, kind, may_overwrite))
         if out is not None:
             write_atomically(out, canonical_json(made) + b"\n")
         if as_json:
@@ -54,7 +55,7 @@ def plan(
         else:
             print_plan(cli, made)
         if grant:
-            wanted = ungranted(workspace, made, "rebuild" if kind == "rebuild" else "provision")
+            wanted = ungranted(workspace, made, kind, may_overwrite)
             confirm_writes(cli, wanted, yes=yes)
             for item in issue_grants(workspace, made, wanted, "typed", may_overwrite):
                 cli.err.print(f"granted: {item.node} may be written until {item.expires:%Y-%m-%d %H:%MZ} ({item.id})")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -15,22 +16,27 @@ from metalwright.cli.confirmation import confirm_writes
 from metalwright.cli.context import CliContext, print_json
 from metalwright.cli.plan import print_plan
 from metalwright.cli.progress import ProgressLines
-from metalwright.cli.selection import select_nodes
+from metalwright.cli.selection import overwritten, select_nodes
 from metalwright.errors import PlanError, UsageError
 from metalwright.imaging.ordering import cache_dir
 from metalwright.imaging.ramdisk import is_ramdisk_built
 from metalwright.model.phase import PHASES, Phase
 from metalwright.model.plan import Plan
 from metalwright.planning import check_still_holds, destructive_nodes, verify_digest
-from metalwright.runner.plans import PlanRequest, issue_grants, observe_plan, ungranted
-from metalwright.runner.provisioning import Kind, Outcome, Request, check_wanted, provision
+from metalwright.runner.plans import PlanRequest, granted_overwrites, issue_grants, observe_plan, ungranted
+from metalwright.runner.provisioning import Kind, Outcome, Request, check_wanted, left_alone, provision
 from metalwright.runner.provisioning import unfinished_nodes as find_unfinished
+from metalwright.runner.record import forget_failures
+from metalwright.runner.taking import take_nodes
 from metalwright.workspace import Workspace, open_workspace
 
 Overwrite = Annotated[
     list[str] | None, typer.Option(help="Node whose foreign disk content may be destroyed; repeat for more.")
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before disks are written.")]
+Retry = Annotated[
+    bool, typer.Option("--retry", help="Act again although the same failed twice; kept in the audit log.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")]
 
 
@@ -48,6 +54,7 @@ def provision_command(
     plan: Annotated[Path | None, typer.Option(help="Do exactly this reviewed plan, or refuse.")] = None,
     until: Annotated[Phase, typer.Option(help="Stop after this phase.")] = Phase.READY,
     overwrite: Overwrite = None,
+    retry: Retry = False,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> int:
@@ -62,15 +69,23 @@ def provision_command(
             names = tuple(item.node for item in reviewed.nodes)
             if nodes or rack:
                 raise UsageError("a plan names its nodes", expected="either nodes or --plan FILE")
-            return _run(cli, workspace, names, "provision", overwrite, until=until, reviewed=reviewed, as_json=as_json)
+            return _run(
+                cli, workspace, names, "provision", overwrite,
+                until=until, reviewed=reviewed, is_retry=retry, as_json=as_json,
+            )  # fmt: skip
         names = select_nodes(workspace.repository, nodes or [], rack)
-        return _run(cli, workspace, names, "provision", overwrite, until=until, yes=yes, as_json=as_json)
+        names = _without_left_alone(cli, workspace, names, nodes or [])
+        return _run(
+            cli, workspace, names, "provision", overwrite, until=until, is_retry=retry, yes=yes, as_json=as_json
+        )
 
 
 def rebuild_command(
     context: typer.Context,
     nodes: Annotated[list[str], typer.Argument(help="Nodes to bring back to their image.")],
+    until: Annotated[Phase, typer.Option(help="Stop after this phase.")] = Phase.READY,
     overwrite: Overwrite = None,
+    retry: Retry = False,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> int:
@@ -81,10 +96,15 @@ def rebuild_command(
     cli: CliContext = context.obj
     with open_workspace(cli.site) as workspace:
         names = select_nodes(workspace.repository, nodes, None)
-        return _run(cli, workspace, names, "rebuild", overwrite, yes=yes, as_json=as_json)
+        return _run(cli, workspace, names, "rebuild", overwrite, until=until, is_retry=retry, yes=yes, as_json=as_json)
 
 
-def resume_command(context: typer.Context, yes: Yes = False, as_json: AsJson = False) -> int:
+def resume_command(
+    context: typer.Context,
+    until: Annotated[Phase, typer.Option(help="Stop after this phase.")] = Phase.READY,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> int:
     """Take up every run that did not finish: the same as running its command again."""
     cli: CliContext = context.obj
     with open_workspace(cli.site) as workspace:
@@ -92,9 +112,10 @@ def resume_command(context: typer.Context, yes: Yes = False, as_json: AsJson = F
         if not unfinished:
             cli.err.print("nothing to resume: every run has finished")
             return 0
-        codes = [
-            _run(cli, workspace, names, kind, None, yes=yes, as_json=as_json) for kind, names in unfinished.items()
-        ]
+        codes = []
+        for kind, names in unfinished.items():
+            overwrite = sorted(granted_overwrites(workspace, names, kind))
+            codes.append(_run(cli, workspace, names, kind, overwrite, until=until, yes=yes, as_json=as_json))
         return max(codes)
 
 
@@ -107,30 +128,56 @@ def _run(
     *,
     until: Phase = Phase.READY,
     reviewed: Plan | None = None,
+    is_retry: bool = False,
     yes: bool = False,
     as_json: bool = False,
 ) -> int:
     check_wanted(workspace, names)
-    may_overwrite = frozenset(overwrite or ())
-    cli.err.print(f"looking at {len(names)} node(s) …")
-    current = observe_plan(workspace, PlanRequest(names, kind, may_overwrite))
-    if reviewed is not None:
-        check_still_holds(reviewed, current)
-    elif destructive_nodes(current) and not as_json:
-        print_plan(cli, current)
-    wanted = ungranted(workspace, current, kind)
-    if reviewed is None:
-        confirm_writes(cli, wanted, yes=yes)
-    issue_grants(workspace, current, wanted, "plan" if reviewed is not None else "typed", may_overwrite)
-    request = Request(names, kind, may_overwrite, current.digest, tuple(sys.argv[1:]), until)
-    if not is_ramdisk_built(cache_dir()):
-        cli.err.print("building the deploy ramdisk (once, a minute or two) …")
-    outcome = provision(workspace, request, ProgressLines(cli.err))
+    may_overwrite = overwritten(overwrite, names)
+    with take_nodes(workspace, names) as taken:
+        if reviewed is not None:
+            taken.require_all()
+        request = Request(taken.nodes, kind, may_overwrite, None, tuple(sys.argv[1:]), until)
+        if taken.nodes:
+            if is_retry:
+                forget_failures(workspace, taken.nodes)
+            plan = _settle_plan(cli, workspace, request, reviewed, yes=yes, as_json=as_json)
+            request = replace(request, plan=plan.digest)
+        if not is_ramdisk_built(cache_dir()):
+            cli.err.print("building the deploy ramdisk (once, a minute or two) …")
+        outcome = provision(workspace, request, taken, ProgressLines(cli.err))
     if as_json:
         print_json(_as_json(outcome))
     else:
         _print_outcome(cli, outcome)
     return 0 if outcome.is_ok else 1
+
+
+def _settle_plan(
+    cli: CliContext, workspace: Workspace, request: Request, reviewed: Plan | None, *, yes: bool, as_json: bool
+) -> Plan:
+    """The plan as of now, confirmed or reviewed, with a grant for every disk that it writes."""
+    cli.err.print(f"looking at {len(request.nodes)} node(s) …")
+    current = observe_plan(workspace, PlanRequest(request.nodes, request.kind, request.overwrite))
+    if reviewed is not None:
+        check_still_holds(reviewed, current)
+    elif destructive_nodes(current) and not as_json:
+        print_plan(cli, current)
+    wanted = ungranted(workspace, current, request.kind, request.overwrite)
+    if reviewed is None:
+        confirm_writes(cli, wanted, yes=yes)
+    issue_grants(workspace, current, wanted, "plan" if reviewed is not None else "typed", request.overwrite)
+    return current
+
+
+def _without_left_alone(
+    cli: CliContext, workspace: Workspace, names: tuple[str, ...], named: Sequence[str]
+) -> tuple[str, ...]:
+    """Leave out the nodes of a rack that nobody may work on; one that was named is refused later, with the reason."""
+    alone = {name: why for name in names if name not in named and (why := left_alone(workspace, name)) is not None}
+    for name, why in alone.items():
+        cli.err.print(f"skipped: {name} is to be left alone ({why})")
+    return tuple(name for name in names if name not in alone)
 
 
 def _read_plan(path: Path) -> Plan:
@@ -146,7 +193,7 @@ def _print_outcome(cli: CliContext, outcome: Outcome) -> None:
     table = Table(box=None, pad_edge=False)
     for name in ("node", "result", "seconds", "slowest phase", "why"):
         table.add_column(name, overflow="fold")
-    for node in outcome.runs:
+    for node in outcome.nodes:
         seconds, failure = outcome.seconds.get(node, {}), outcome.failures.get(node)
         slowest = max(seconds, key=lambda name: seconds[name], default="")
         told = f"{slowest} {seconds[slowest]:.0f} s" if slowest else ""
@@ -161,7 +208,7 @@ def _as_json(outcome: Outcome) -> dict[str, object]:
         "nodes": [
             {
                 "node": node,
-                "run": run,
+                "run": outcome.runs.get(node),
                 "result": "failed" if node in outcome.failures else "ok",
                 "phases": [
                     {"name": phase, "seconds": outcome.seconds[node][phase]}
@@ -170,7 +217,7 @@ def _as_json(outcome: Outcome) -> dict[str, object]:
                 ],
                 "failure": _failure_json(outcome, node),
             }
-            for node, run in outcome.runs.items()
+            for node in outcome.nodes
         ],
     }
 

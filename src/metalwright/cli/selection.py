@@ -22,6 +22,22 @@ def select_nodes(repository: SiteRepository, names: Sequence[str], rack: str | N
     return tuple(dict.fromkeys(chosen))
 
 
+def overwritten(overwrite: Sequence[str] | None, names: Sequence[str]) -> frozenset[str]:
+    """The nodes whose content may be destroyed.
+
+    Raises:
+        UsageError: one of them is not among ``names``: a slip of the pen must not pass for caution.
+    """
+    strangers = sorted(set(overwrite or ()) - set(names))
+    if strangers:
+        raise UsageError(
+            "--overwrite names a node that this command is not about",
+            where=", ".join(strangers),
+            expected=f"one of {', '.join(names)}",
+        )
+    return frozenset(overwrite or ())
+
+
 def _of_rack(repository: SiteRepository, rack: str) -> list[str]:
     for candidate in repository.racks:
         if candidate.name == rack:

@@ -26,15 +26,15 @@ def register(app: typer.Typer) -> None:
 
 def serve(
     context: typer.Context,
-    with_parent: Annotated[bool, typer.Option("--with-parent", hidden=True)] = False,
+    with_parent: Annotated[int | None, typer.Option("--with-parent", hidden=True)] = None,
 ) -> int:
     """Serve boot media and images, and speak with deploy ramdisks, until Ctrl-C.
 
     provision starts one by itself when none is running; plain pyinfra needs this one.
     """
     cli: CliContext = context.obj
-    if with_parent:
-        _die_with_parent()
+    if with_parent is not None:
+        _die_with_parent(with_parent)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     with open_workspace(cli.site) as workspace:
         settings = workspace.repository.site.boot_server
@@ -61,9 +61,9 @@ async def _serve(workspace: Workspace) -> None:
     await server.run(stop)
 
 
-def _die_with_parent() -> None:
-    """Ask the kernel to end this process when its parent ends; the parent may be gone already."""
+def _die_with_parent(parent: int) -> None:
+    """Ask the kernel to end this process when its parent ends; the parent may be gone already, to init or a reaper."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-    if os.getppid() == 1:
+    if os.getppid() != parent:
         os.kill(os.getpid(), signal.SIGTERM)

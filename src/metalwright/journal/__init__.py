@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from metalwright.journal.bmcs import LoginLatch
-    from metalwright.journal.holding import NodeHold, hold_node, take_over_node
+    from metalwright.journal.holding import NodeHold, hold_locked_node, hold_node, take_over_node
     from metalwright.journal.journal import Journal
     from metalwright.journal.killing import KILL_VARIABLE, kill_point
     from metalwright.journal.locks import LOCK_FDS_VARIABLE, LockHolder, NodeLock, child_environment
@@ -29,6 +29,7 @@ __all__ = [
     "NodeHold",
     "NodeLock",
     "child_environment",
+    "hold_locked_node",
     "hold_node",
     "kill_point",
     "open_journal",
@@ -39,7 +40,7 @@ __all__ = [
 
 _MODULES = {
     "bmcs": ("LoginLatch",),
-    "holding": ("NodeHold", "hold_node", "take_over_node"),
+    "holding": ("NodeHold", "hold_locked_node", "hold_node", "take_over_node"),
     "journal": ("Journal",),
     "killing": ("KILL_VARIABLE", "kill_point"),
     "locks": ("LOCK_FDS_VARIABLE", "LockHolder", "NodeLock", "child_environment"),

@@ -10,6 +10,7 @@ from metalwright.journal.leases import Leases
 from metalwright.model.agent_protocol import Disk
 from metalwright.model.deployment import Deployment, GoGuard
 from metalwright.model.grant import Grant
+from metalwright.model.image import Stamp
 
 
 def make_go_guard(leases: Leases, grants: Grants, events: Events, clock: Clock) -> GoGuard:
@@ -30,7 +31,7 @@ def make_go_guard(leases: Leases, grants: Grants, events: Events, clock: Clock) 
                 found="none that is valid now for this run",
                 hint=f"`metalwright plan {deployment.node} --grant` makes one",
             )
-        _check_disk(grant, disk)
+        _check_disk(grant, disk, deployment.task.stamp)
         grants.use(grant.id, deployment.run, clock())
         detail = {"disk": disk.to_json(), "image": deployment.task.image.file_sha256}
         events.act(
@@ -62,7 +63,7 @@ def _lease_epoch(leases: Leases, deployment: Deployment) -> int:
     )
 
 
-def _check_disk(grant: Grant, disk: Disk) -> None:
+def _check_disk(grant: Grant, disk: Disk, stamp: Stamp) -> None:
     if grant.disk_serial is not None and grant.disk_serial != disk.serial:
         raise GrantError(
             "the grant is for another disk",
@@ -71,11 +72,22 @@ def _check_disk(grant: Grant, disk: Disk) -> None:
             found=f"disk serial {disk.serial}",
             hint="plan the node again: its disks are not those that were planned for",
         )
-    if disk.content.state == "foreign" and not grant.overwrite:
+    if not grant.overwrite and not _is_ours(disk, stamp):
+        found = disk.content.stamp
         raise GrantError(
-            "the disk holds something that is not ours",
+            "the disk holds something that is not this node's own",
             where=f"{grant.node} disk {disk.serial or disk.path}",
-            expected="a blank disk, or one with our stamp",
-            found="; ".join(disk.content.summary) or "unknown content",
+            expected="a blank disk, or one with the stamp of this node and journal",
+            found=(f"the stamp of node {found.node}, journal {found.journal}" if found else None)
+            or "; ".join(disk.content.summary)
+            or "unknown content",
             hint=f"if it may be destroyed: --overwrite {grant.node}",
         )
+
+
+def _is_ours(disk: Disk, stamp: Stamp) -> bool:
+    """Whether the disk is blank, or was written as this node by a run of this journal."""
+    found = disk.content.stamp
+    if disk.content.state != "ours":
+        return disk.content.state == "blank"
+    return found is not None and (found.node, found.journal) == (stamp.node, stamp.journal)

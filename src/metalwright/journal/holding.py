@@ -25,13 +25,24 @@ def hold_node(journal: Journal, state_dir: Path, node: str, run: str, *, wait_s:
     """Hold a node for a run until the block ends. Raises LockHeldError, saying who holds it and since when."""
     lock = NodeLock(state_dir, node).acquire(run, wait_s=wait_s)
     try:
-        lease = journal.leases.take(node, run)
-        try:
-            yield NodeHold(lock, lease)
-        finally:
-            journal.leases.release(lease)
+        with hold_locked_node(journal, lock, run) as hold:
+            yield hold
     finally:
         lock.release()
+
+
+@contextmanager
+def hold_locked_node(journal: Journal, lock: NodeLock, run: str) -> Iterator[NodeHold]:
+    """Hold a node, whose lock is held already, for a run; the lock stays held after the block.
+
+    Raises LockHeldError when a run on another machine holds the node.
+    """
+    lease = journal.leases.take(lock.node, run)
+    lock.name_run(run)
+    try:
+        yield NodeHold(lock, lease)
+    finally:
+        journal.leases.release(lease)
 
 
 @contextmanager

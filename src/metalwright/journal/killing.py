@@ -7,8 +7,8 @@ acts that leave the process. They do nothing unless the environment variable ``M
 - ``begin_phase.after``: the first time that this point is reached,
 - ``begin_phase.after:3``: the third time.
 
-Child processes inherit the variable and count for themselves; a caller that wants only itself to die removes the
-variable from the environment of its children.
+Child processes inherit the variable and count for themselves. ``METALWRIGHT_KILL_PID`` names the one process that is
+meant, where only the parent shall die (``sh -c 'METALWRIGHT_KILL_PID=$$ exec metalwright …'``).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import signal
 from collections import Counter
 
 KILL_VARIABLE = "METALWRIGHT_KILL_AT"
+PID_VARIABLE = "METALWRIGHT_KILL_PID"
 
 _reached: Counter[str] = Counter()
 
@@ -25,7 +26,7 @@ _reached: Counter[str] = Counter()
 def kill_point(name: str) -> None:
     """Pass the point ``name``; never returns when ``METALWRIGHT_KILL_AT`` means this passing."""
     wanted = os.environ.get(KILL_VARIABLE)
-    if not wanted:
+    if not wanted or os.environ.get(PID_VARIABLE, str(os.getpid())) != str(os.getpid()):
         return
     _reached[""] += 1
     _reached[name] += 1

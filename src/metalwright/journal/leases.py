@@ -31,6 +31,10 @@ class Leases:
         with self._database.read() as connection:
             return _read(connection, node)
 
+    def check_free(self, node: str) -> None:
+        """Raise LockHeldError when a run on another machine has not released the node."""
+        _refuse_other_machine(node, self.get(node))
+
     def take(self, node: str, run: str) -> Lease:
         """Begin a new epoch for ``run``; call it with the node's lock held.
 
@@ -39,13 +43,7 @@ class Leases:
         """
         with self._database.write("take_lease") as connection:
             known = _read(connection, node)
-            if known is not None and known.released is None and known.host != host_name():
-                raise LockHeldError(
-                    "another run holds the node",
-                    where=node,
-                    found=f"{known.by} pid {known.pid}, run {known.run}, since {known.since:%Y-%m-%d %H:%M:%SZ}",
-                    hint=f"if that run is dead: `metalwright takeover {node}`",
-                )
+            _refuse_other_machine(node, known)
             return _begin(connection, known, node, run, self._database.clock())
 
     def take_over(self, node: str, run: str, why: str) -> Lease:
@@ -64,6 +62,16 @@ class Leases:
                 .where(LeaseRow.node == lease.node, LeaseRow.epoch == lease.epoch, LeaseRow.released.is_(None))
                 .values(released=self._database.clock())
             )
+
+
+def _refuse_other_machine(node: str, known: Lease | None) -> None:
+    if known is not None and known.released is None and known.host != host_name():
+        raise LockHeldError(
+            "another run holds the node",
+            where=node,
+            found=f"{known.by} pid {known.pid}, run {known.run}, since {known.since:%Y-%m-%d %H:%M:%SZ}",
+            hint=f"if that run is dead: `metalwright takeover {node}`",
+        )
 
 
 def _begin(connection: Connection, known: Lease | None, node: str, run: str, now: datetime) -> Lease:

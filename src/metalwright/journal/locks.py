@@ -102,6 +102,10 @@ class NodeLock:
         self._descriptor = descriptor
         return self
 
+    def name_run(self, run: str) -> None:
+        """Tell the others which run holds the lock."""
+        _write_holder(self.descriptor, self.node, run)
+
     def release(self) -> None:
         """Let go. The lock is free when no child that inherited it lives any more."""
         if self._descriptor is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -147,8 +148,12 @@ class Runs:
         until: datetime | None = None,
         error: MetalwrightError | None = None,
         evidence: dict[str, Any] | None = None,
+        is_attempt: bool = True,
     ) -> PhaseRecord:
-        """Record the outcome of a phase with its evidence. ``until`` is the deadline of a ``waiting`` result."""
+        """Record the outcome of a phase with its evidence. ``until`` is the deadline of a ``waiting`` result.
+
+        A failure that is no attempt (nothing was tried, since earlier attempts failed) leaves the counts alone.
+        """
         now = self._database.clock()
         told = None if error is None else error_record(error)
         why = why or (None if error is None else error.what)
@@ -158,7 +163,8 @@ class Runs:
                 .where(PhaseRow.id == record.id)
                 .values(finished=now, result=result, why=why, until=until, error=told, evidence=evidence)
             )
-            record_outcome(connection, record, result, f"{why}: {told}" if told else why, now)
+            if is_attempt:
+                record_outcome(connection, record, result, _failure_text(why, told), now)
             return _phase(connection, record.id)
 
     def phases_of(self, *, run: str | None = None, node: str | None = None) -> tuple[PhaseRecord, ...]:
@@ -178,6 +184,14 @@ class Runs:
             statement = statement.where(PhaseRow.phase == phase.value)
         with self._database.read() as connection:
             return next(iter(_phases(connection.execute(statement))), None)
+
+
+def _failure_text(why: str | None, told: dict[str, Any] | None) -> str | None:
+    """What two failures must share to be the same one; numbers (seconds, ports, counts) may differ."""
+    if told is None:
+        return why
+    parts = [f"{key} {told[key]}" for key in ("expected", "found") if told[key]]
+    return re.sub(r"\d+", "#", "; ".join([str(why), *parts]))
 
 
 def error_record(error: MetalwrightError) -> dict[str, Any]:

@@ -31,11 +31,15 @@ class Done:
 
 @dataclass(frozen=True)
 class Act:
-    """Do one thing, then observe again. ``name`` is a deploy (``deploys/<name>.py``) or a built-in act."""
+    """Do one thing, then observe again. ``name`` is a deploy (``deploys/<name>.py``) or a built-in act.
+
+    ``cleanup`` names what leaves the machine in a safe state when the act itself fails.
+    """
 
     name: str
     why: str
     effect: Effect
+    cleanup: str | None = None
 
 
 @dataclass(frozen=True)

@@ -26,13 +26,18 @@ def decide_image(seen: ImageObservation, history: History, timing: Timing) -> De
             return _ended_badly(deployment)
     if seen.carries_wanted_image and not seen.is_rebuild:
         return _already_there(seen)
-    return _refusal(seen) or Act("image", f"write {seen.wanted_image}", Effect.DESTROY)
+    return _refusal(seen) or Act("image", f"write {seen.wanted_image}", Effect.DESTROY, CLEANUP)
 
 
 def _relevant(seen: ImageObservation) -> Deployment | None:
-    """The deployment that still counts: of the wanted image, and done, writing, or made under our lease."""
+    """The deployment that still counts: of the wanted image, and done, writing, or made under our lease.
+
+    A write of an earlier run that stopped half-way (the power is off) is no longer under way: it is done again.
+    """
     deployment = seen.deployment
     if deployment is None or deployment.task.image.file_sha256 != seen.wanted_sha256:
+        return None
+    if deployment.state is DeploymentState.GO and not seen.is_own_deployment and seen.power == "Off":
         return None
     is_binding = deployment.state in (DeploymentState.DONE, DeploymentState.GO)
     return deployment if is_binding or seen.is_own_deployment else None

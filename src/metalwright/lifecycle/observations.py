@@ -113,12 +113,16 @@ class AttributeChange:
 
 @dataclass(frozen=True)
 class BiosObservation:
-    """The compiled plan: refusals, changes still to write, and changes that are pending until a reset."""
+    """The compiled plan: refusals, changes still to write, and changes that are pending until a reset.
+
+    ``stranger`` tells of an operating system that answers and is not ours, where the reset would hit it unasked.
+    """
 
     registry: str
     refusals: tuple[str, ...] = ()
     to_write: tuple[AttributeChange, ...] = ()
     pending: tuple[AttributeChange, ...] = ()
+    stranger: str | None = None
 
     def changes(self) -> tuple[Change, ...]:
         """Attributes that differ; a reset applies them."""

@@ -135,6 +135,14 @@ def _bios(seen: BiosObservation, history: History, timing: Timing) -> Decision:
         )
     if not seen.to_write and not seen.pending:
         return Done({"registry": seen.registry})
+    if seen.stranger is not None:
+        return Failed(
+            code="os-answers",
+            what="BIOS attributes differ, and the reset would stop an operating system that is not ours",
+            expected="a silent node, or one with a host key that we know",
+            found=seen.stranger,
+            hint="if it really must go: add --overwrite NODE",
+        )
     count = history.count("bios")
     names = ", ".join(item.name for item in (*seen.to_write, *seen.pending))
     not_taken = Failed(

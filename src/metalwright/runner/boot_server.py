@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import socket
 import ssl
 import subprocess
@@ -33,6 +34,7 @@ def boot_server(workspace: Workspace) -> Iterator[None]:
     log = workspace.paths.state / "logs" / "boot-server.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "metalwright.cli", "--site", str(workspace.paths.root), "serve", "--with-parent"]
+    command.append(str(os.getpid()))
     with log.open("ab") as output:
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
     try:

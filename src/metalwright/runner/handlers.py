@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from metalwright.errors import DeployError
 from metalwright.journal.locks import NodeLock, child_environment
 from metalwright.lifecycle import Act
 from metalwright.lifecycle.observations import (
+    BiosObservation,
     Deviation,
     HardenObservation,
     ImageObservation,
@@ -68,7 +69,7 @@ class NodeHandlers:
             Phase.MATCH: self.bmc.match,
             Phase.ADDRESS: self.bmc.address,
             Phase.FIRMWARE: self.bmc.firmware,
-            Phase.BIOS: self.bmc.bios,
+            Phase.BIOS: self._bios,
             Phase.HARDEN: self._harden,
             Phase.IMAGE: self._image,
             Phase.SOFTWARE: self._software,
@@ -99,15 +100,22 @@ class NodeHandlers:
     def _run_on_bmc(self, name: str) -> PyinfraResult:
         return run_pyinfra(self._call(BMC_INVENTORY, name, BMC_TIMEOUT_S))
 
+    def _bios(self) -> BiosObservation:
+        seen = self.bmc.bios()
+        if self.purpose.may_overwrite or not seen.changes():
+            return seen
+        system = look_at_os(self.workspace, self.node)
+        return replace(seen, stranger=system.detail) if system.kind == "answers" else seen
+
     def _harden(self) -> HardenObservation:
         changes = preview_pyinfra(self._call(BMC_INVENTORY, "harden", BMC_TIMEOUT_S))
         return HardenObservation(tuple(Deviation(name, "differs", "as site and blueprint say") for name in changes))
 
     def _image(self) -> ImageObservation:
         pin = self.workspace.blueprint(self.node).image
+        power, is_inserted = self.bmc.power_and_media()  # before the deployment: the ramdisk reports, then powers off
         deployment = self._deployment()
         self._trust_reported_key(deployment)
-        power, is_inserted = self.bmc.power_and_media()
         return ImageObservation(
             wanted_image=f"{pin.name}@{pin.version}",
             wanted_sha256=pin.file_sha256,

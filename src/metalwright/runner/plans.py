@@ -53,17 +53,28 @@ def observe_plan(workspace: Workspace, request: PlanRequest) -> Plan:
     return make_plan([desired for desired, _ in made], [plan for _, plan in made])
 
 
-def ungranted(workspace: Workspace, plan: Plan, kind: Kind) -> tuple[NodePlan, ...]:
-    """The nodes whose disk would be written and for which no grant is valid yet."""
-    now = datetime.now(UTC)
-    return tuple(
-        item
-        for item in destructive_nodes(plan)
-        if workspace.journal.grants.find_valid(
-            item.node, item.image_sha256, now, run=chained_run(workspace, item.node, kind)
-        )
-        is None
-    )
+def ungranted(workspace: Workspace, plan: Plan, kind: Kind, overwrite: frozenset[str]) -> tuple[NodePlan, ...]:
+    """The nodes whose disk would be written and for which no grant of just this is valid yet."""
+    return tuple(item for item in destructive_nodes(plan) if not _is_granted(workspace, item, kind, overwrite))
+
+
+def granted_overwrites(workspace: Workspace, nodes: Iterable[str], kind: Kind) -> frozenset[str]:
+    """The nodes whose unfinished run may already overwrite foreign content: taking it up again needs no new word."""
+    found = {node: _usable_grant(workspace, node, workspace.blueprint(node).image.file_sha256, kind) for node in nodes}
+    return frozenset(node for node, grant in found.items() if grant is not None and grant.overwrite)
+
+
+def _is_granted(workspace: Workspace, item: NodePlan, kind: Kind, overwrite: frozenset[str]) -> bool:
+    """Whether the grant that would be used is for this disk, and allows neither less nor more than was asked for."""
+    grant = _usable_grant(workspace, item.node, item.image_sha256, kind)
+    if grant is None:
+        return False
+    return grant.disk_serial == item.disk_serial and grant.overwrite == (item.node in overwrite)
+
+
+def _usable_grant(workspace: Workspace, node: str, image_sha256: str, kind: Kind) -> Grant | None:
+    run = chained_run(workspace, node, kind)
+    return workspace.journal.grants.find_valid(node, image_sha256, datetime.now(UTC), run=run)
 
 
 def issue_grants(

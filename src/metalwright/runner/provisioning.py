@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -11,7 +10,7 @@ from typing import Literal
 from metalwright.errors import LockHeldError, PlanError
 from metalwright.imaging.ordering import cache_dir, pinned_image
 from metalwright.imaging.ramdisk import build_ramdisk
-from metalwright.journal.holding import NodeHold, hold_node
+from metalwright.journal.holding import NodeHold, hold_locked_node
 from metalwright.lifecycle import Failed, Timing
 from metalwright.model.phase import NodeState, Phase
 from metalwright.runner.boot_server import boot_server
@@ -20,6 +19,7 @@ from metalwright.runner.handlers import NodeHandlers, Purpose
 from metalwright.runner.local import run_nodes
 from metalwright.runner.provenance import provenance
 from metalwright.runner.record import JournalRecord
+from metalwright.runner.taking import TakenNodes
 from metalwright.runner.turn import NodeProgress, NodeTurner, failure_from
 from metalwright.workspace import Workspace
 
@@ -55,6 +55,11 @@ class Outcome:
         """Whether every node is ready."""
         return not self.failures
 
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Every node that was asked for, also those that another run holds."""
+        return tuple(dict.fromkeys((*self.runs, *self.failures)))
+
 
 def check_wanted(workspace: Workspace, nodes: Iterable[str]) -> None:
     """Refuse nodes that must be left alone.
@@ -63,17 +68,25 @@ def check_wanted(workspace: Workspace, nodes: Iterable[str]) -> None:
         PlanError: names the state and what releases the node.
     """
     for name in nodes:
-        wanted = workspace.repository.node(name).state
-        status = workspace.journal.nodes.get(name)
-        held = status is not None and status.state in (NodeState.HELD, NodeState.QUARANTINED, NodeState.RETIRED)
-        if wanted in SKIPPED_STATES or held:
+        why = left_alone(workspace, name)
+        if why is not None:
             raise PlanError(
                 "the node is to be left alone",
                 where=name,
                 expected="state ready in the rack file, and not held",
-                found=f"rack file: {wanted}; journal: {status.state if status else 'nothing'}",
+                found=why,
                 hint="change `state:` in its rack file by a reviewed commit",
             )
+
+
+def left_alone(workspace: Workspace, node: str) -> str | None:
+    """Why nobody may work on the node now (rack file or journal say so), or None."""
+    wanted = workspace.repository.node(node).state
+    status = workspace.journal.nodes.get(node)
+    is_held = status is not None and status.state in (NodeState.HELD, NodeState.QUARANTINED, NodeState.RETIRED)
+    if wanted in SKIPPED_STATES or is_held:
+        return f"rack file: {wanted}; journal: {status.state if status else 'nothing'}"
+    return None
 
 
 def chained_run(workspace: Workspace, node: str, kind: Kind) -> str | None:
@@ -86,20 +99,26 @@ def chained_run(workspace: Workspace, node: str, kind: Kind) -> str | None:
     return run.id if is_same else None
 
 
-def provision(workspace: Workspace, request: Request, events: RunEvents) -> Outcome:
-    """Bring every node to *ready*; nodes fail one by one, with their reason.
+def provision(workspace: Workspace, request: Request, taken: TakenNodes, events: RunEvents) -> Outcome:
+    """Bring every node of the request, all of them taken, to *ready*; nodes fail one by one, with their reason.
 
     Raises:
         ImageError: an image or the ramdisk is missing, before any node is touched.
     """
     check_wanted(workspace, request.nodes)
+    outcome = Outcome()
+    for node, error in taken.refused.items():
+        outcome.failures[node] = failure_from(error)
+        events.node_failed(node, Phase.IDENTIFY, outcome.failures[node])
+    if not request.nodes:
+        return outcome
     for node in request.nodes:
         pinned_image(workspace, node)
     build_ramdisk(cache_dir())
-    outcome = Outcome(runs=_runs(workspace, request))
+    outcome.runs = _runs(workspace, request)
     with ExitStack() as stack:
         stack.enter_context(boot_server(workspace))
-        holds = _hold_all(workspace, outcome, stack, events)
+        holds = _hold_all(workspace, outcome, taken, stack, events)
         turners = {
             node: _turner(workspace, request, node, outcome.runs[node], hold, events) for node, hold in holds.items()
         }
@@ -125,15 +144,16 @@ def _runs(workspace: Workspace, request: Request) -> dict[str, str]:
     return {node: run or fresh.id for node, run in chained.items()}
 
 
-def _hold_all(workspace: Workspace, outcome: Outcome, stack: ExitStack, events: RunEvents) -> dict[str, NodeHold]:
+def _hold_all(
+    workspace: Workspace, outcome: Outcome, taken: TakenNodes, stack: ExitStack, events: RunEvents
+) -> dict[str, NodeHold]:
     holds: dict[str, NodeHold] = {}
     for node, run in outcome.runs.items():
         try:
-            holds[node] = stack.enter_context(hold_node(workspace.journal, workspace.paths.state, node, run))
+            holds[node] = stack.enter_context(hold_locked_node(workspace.journal, taken.locks[node], run))
         except LockHeldError as error:
             outcome.failures[node] = failure_from(error)
-            if workspace.journal.runs.get(run).pid == os.getpid():
-                workspace.journal.runs.set_node(run, node, "skipped", error.found)
+            workspace.journal.runs.set_node(run, node, "skipped", error.found)
             events.node_failed(node, Phase.IDENTIFY, outcome.failures[node])
     return holds
 
@@ -161,7 +181,7 @@ def _conclude(workspace: Workspace, outcome: Outcome, progress: Mapping[str, Nod
         outcome.seconds[node] = done.seconds
         if done.failure is not None:
             outcome.failures[node] = done.failure
-    for run in {outcome.runs[node] for node in progress}:
+    for run in set(outcome.runs.values()):
         states = {item.state for item in workspace.journal.runs.nodes_of(run)}
         if not states & {"running", "waiting"}:
             workspace.journal.runs.finish(run, "failed" if states & {"failed", "skipped"} else "ok")

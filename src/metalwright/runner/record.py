@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from metalwright.errors import MetalwrightError
 from metalwright.journal.journal import Journal
 from metalwright.journal.records import PhaseRecord
-from metalwright.lifecycle import Act, Done, Effect, Failed
+from metalwright.lifecycle import REPEATED, Act, Done, Effect, Failed, refuse_repetition
 from metalwright.model.phase import NodeState, Phase
+from metalwright.workspace import Workspace
 
 SETTLED = frozenset({NodeState.READY, NodeState.HELD})
 JUDGING = frozenset({Phase.SOFTWARE, Phase.ACCEPT, Phase.READY})
@@ -33,6 +35,11 @@ class JournalRecord:
         self._open = self.journal.runs.begin_phase(self.run, self.node, phase, self.recipe)
         if not self._was_settled():
             self.journal.nodes.set_state(self.node, NodeState.PROVISIONING, f"{phase}", self.run)
+
+    def refusal(self, phase: Phase, act: Act) -> Failed | None:
+        """Refuse what failed twice in the same way with this recipe."""
+        known = self.journal.attempts.get(self.node, phase, self.recipe)
+        return refuse_repetition(act, self.node, known.identical_failures, known.last_failure)
 
     def acting(self, phase: Phase, act: Act) -> None:
         """The act, its reason and its plan go into the audit log first."""
@@ -67,7 +74,8 @@ class JournalRecord:
         error = MetalwrightError(
             failure.what, where=self.node, expected=failure.expected, found=failure.found, hint=failure.hint
         )
-        self._finish("failed", error=error, evidence={"code": failure.code})
+        is_new = failure.code != REPEATED
+        self._finish("failed", error=error, evidence={"code": failure.code}, is_attempt=is_new)
         if self._has_acted or phase in JUDGING or not self._was_settled():
             self.journal.nodes.set_state(self.node, NodeState.FAILED, f"{phase}: {failure.what}", self.run)
         self.journal.runs.set_node(self.run, self.node, "failed", f"{phase}: {failure.what}")
@@ -85,3 +93,9 @@ class JournalRecord:
     def _was_settled(self) -> bool:
         status = self.journal.nodes.get(self.node)
         return status is not None and status.state in SETTLED
+
+
+def forget_failures(workspace: Workspace, nodes: Iterable[str]) -> None:
+    """Let every phase of these nodes act again, however often it failed; audited."""
+    for node in nodes:
+        workspace.journal.attempts.reset(node, why="--retry: the cause is said to be repaired")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from metalwright.errors import MetalwrightError
@@ -47,6 +47,10 @@ class Record(Protocol):
 
     def phase_started(self, phase: Phase) -> None:
         """The phase is looked at for the first time in this invocation."""
+
+    def refusal(self, phase: Phase, act: Act) -> Failed | None:
+        """Why the history of this node forbids the act now, or None."""
+        ...
 
     def acting(self, phase: Phase, act: Act) -> None:
         """Written before the act."""
@@ -146,13 +150,17 @@ class NodeTurner:
 
     def _act(self, progress: NodeProgress, act: Act) -> None:
         phase = progress.phase
+        refusal = None if act.name in progress.acts else self.record.refusal(phase, act)
+        if refusal is not None:
+            self._fail(progress, refusal)
+            return
         self.record.acting(phase, act)
         self.events.acting(progress.node, phase, act.why)
         progress.acts[act.name] = progress.acts.get(act.name, 0) + 1
         try:
             evidence = self.handlers.act(phase, act)
         except MetalwrightError as error:
-            self._fail(progress, failure_from(error))
+            self._fail(progress, replace(failure_from(error), cleanup=act.cleanup))
             return
         finally:
             progress.last_act = self.clock()

@@ -5,22 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.simulator.provision.world import World, world
+from tests.simulator.provision.world import world
 
 pytestmark = pytest.mark.timeout(300)
-
-
-def provision(world: World, *arguments: str, **environment: str) -> tuple[int, str]:
-    done = world.cli("provision", "lab-1", "--until", "image", "--yes", *arguments, **environment)
-    return done.returncode, done.stdout + done.stderr
 
 
 def test_a_blank_machine_gets_its_image_and_a_second_run_writes_nothing(
     tmp_path: Path, tiny_image: tuple[Path, str]
 ) -> None:
     with world(tmp_path, "127.110", tiny_image) as site:
-        machine = site.demo.machines[0]
-        code, text = provision(site)
+        machine = site.machine
+        code, text = site.provision()
         assert code == 0, text
         stamp = site.stamp(machine)
         assert stamp is not None
@@ -29,7 +24,7 @@ def test_a_blank_machine_gets_its_image_and_a_second_run_writes_nothing(
         assert (site.boots(machine, "cd"), site.boots(machine, "disk")) == (1, 1)
 
         before, writes = site.sha256(machine, machine.system_disk), len(site.writes(machine))
-        code, text = provision(site)
+        code, text = site.provision()
         assert code == 0, text
         assert site.sha256(machine, machine.system_disk) == before
         assert len(site.writes(machine)) == writes

@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -26,10 +27,13 @@ from metalwright.imaging.ramdisk import RamdiskRecipe, _base_digest, _base_dir
 from metalwright.loading import SitePaths
 from metalwright.model.image import Image
 from metalwright.simulator.lab import Lab
+from metalwright.simulator.spec import LabSpec
 from metalwright.simulator.status import LogEntry, MachineStatus
 
 TINY_OS = Path(__file__).with_name("tiny_os.py")
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKHNcCyfQaIsYvj5Vs28P/uiJ5XBlQSJVoZP3faZZXyS operator"
+CLI_TIMEOUT_S = 240
+TWO_MACHINES = (Machine("lab-1", 1), Machine("lab-2", 2))
 
 
 @dataclass
@@ -40,17 +44,102 @@ class World:
     image: Image
     environment: dict[str, str]
 
-    def cli(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    def cli(self, *arguments: str, only_runner: bool = False, **environment: str) -> subprocess.CompletedProcess[str]:
         """Run ``metalwright`` to its end, or to its death."""
+        name_pid = ["sh", "-c", 'METALWRIGHT_KILL_PID=$$ exec "$@"', "sh"] if only_runner else []
         return subprocess.run(
-            [sys.executable, "-m", "metalwright.cli", "--site", str(self.demo.root), *arguments],
+            [*name_pid, *self._command(arguments)],
             env={**os.environ, **self.environment, **environment},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=110,
+            timeout=CLI_TIMEOUT_S,
             check=False,
         )
+
+    def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+        """Start ``metalwright``; the caller waits for it."""
+        return subprocess.Popen(
+            self._command(arguments),
+            env={**os.environ, **self.environment, **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def provision(
+        self, *options: str, nodes: Sequence[str] = ("lab-1",), only_runner: bool = False, **environment: str
+    ) -> tuple[int, str]:
+        """``provision NODES --until image --yes OPTIONS``: exit code, and all that it said.
+
+        With ``only_runner`` a kill point counts for this process and not for its children.
+        """
+        arguments = ("provision", *nodes, "--until", "image", "--yes", *options)
+        return self.run(*arguments, only_runner=only_runner, **environment)
+
+    def run(self, *arguments: str, only_runner: bool = False, **environment: str) -> tuple[int, str]:
+        """Run ``metalwright``; every failure must explain itself without a traceback."""
+        done = self.cli(*arguments, only_runner=only_runner, **environment)
+        said = done.stdout + done.stderr
+        assert "Traceback" not in said, said
+        assert "this is a fault of metalwright" not in said, said
+        return done.returncode, said
+
+    def pyinfra(self, deploy: str, *arguments: str) -> tuple[int, dict[str, Any] | None, str]:
+        """Plain pyinfra on the first machine's BMC: exit code, its JSON, and what it said on stderr."""
+        program = str(Path(sys.executable).with_name("pyinfra"))
+        command = [program, "-y", "--json", "inventory/bmcs.py", f"deploys/{deploy}.py", "--limit", self.machine.name]
+        done = subprocess.run(
+            [*command, *arguments],
+            cwd=self.demo.root,
+            env={**os.environ, **self.environment, "PYINFRA_PROGRESS": "off"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=CLI_TIMEOUT_S,
+            check=False,
+        )
+        lines = done.stdout.strip().splitlines()
+        result = json.loads(lines[-1]) if lines and lines[-1].startswith("{") else None
+        return done.returncode, result, done.stderr
+
+    def count(self, table: str) -> int:
+        """How many rows a table of the journal has."""
+        with closing(sqlite3.connect(f"file:{self.state / 'journal.sqlite'}?mode=ro", uri=True)) as connection:
+            number: int = connection.execute(f"select count(*) from {table}").fetchone()[0]
+        return number
+
+    def _command(self, arguments: Sequence[str]) -> list[str]:
+        return [sys.executable, "-m", "metalwright.cli", "--site", str(self.demo.root), *arguments]
+
+    @property
+    def machine(self) -> Machine:
+        """The first machine."""
+        return self.demo.machines[0]
+
+    @property
+    def lab(self) -> Lab:
+        """The lab, for faults."""
+        return Lab(self.demo.lab_dir)
+
+    @property
+    def state(self) -> Path:
+        """The state directory of the site."""
+        return self.demo.root / ".metalwright"
+
+    def edit(self, path: str, old: str, new: str) -> None:
+        """Change a file of the site repository."""
+        file = self.demo.root / path
+        text = file.read_text(encoding="utf-8")
+        assert old in text
+        file.write_text(text.replace(old, new), encoding="utf-8")
+
+    def fill(self, machine: Machine, serial: str, data: bytes = b"somebody's work\n") -> str:
+        """Write foreign data to the beginning of a disk; returns its digest."""
+        with self.disk(machine, serial).open("r+b") as file:
+            file.write(data * 1024)
+        return self.sha256(machine, serial)
 
     def status(self, machine: Machine) -> MachineStatus:
         """The lab's view of a machine."""
@@ -89,10 +178,16 @@ class World:
 
 @dataclass(frozen=True)
 class Options:
-    """What differs from the ordinary world."""
+    """What differs from the ordinary world.
+
+    ``changes`` replace fields of every machine, ``edits`` are (path in the site, old text, new text).
+    With ``disk_boots`` false nothing answers on SSH after a boot from disk.
+    """
 
     machines: tuple[Machine, ...] = (Machine("lab-1", 1),)
     changes: Mapping[str, Any] = field(default_factory=dict)
+    edits: tuple[tuple[str, str, str], ...] = ()
+    disk_boots: bool = True
 
 
 @contextmanager
@@ -109,29 +204,36 @@ def world(
     source, sha256 = image_file
     image = ImageCatalogue(SitePaths(demo.root).images).add(source, name="tiny", version="1", file_sha256=sha256)
     demo.pin_image(image)
+    made = World(demo, image, {"METALWRIGHT_CACHE": str(directory / "cache")})
+    for path, old, new in options.edits:
+        made.edit(path, old, new)
     allocate_addresses(demo.root, date(2026, 11, 30))
-    cache = directory / "cache"
-    _fake_base(cache)
-    lab = Lab(demo.lab_dir)
-    lab.up(demo.lab_spec(**{**_commands(demo), **options.changes}))
+    _fake_base(directory / "cache")
+    made.lab.up(_lab_spec(demo, options))
     try:
-        made = World(demo, image, {"METALWRIGHT_CACHE": str(cache)})
         found = made.cli("discover", *(f"{demo.racked_bmc(machine)}:{BMC_PORT}" for machine in demo.machines))
         assert found.returncode == 0, found.stderr
         yield made
     finally:
-        lab.down(wipe=True)
+        made.lab.down(wipe=True)
 
 
-def _commands(demo: DemoSite) -> dict[str, Any]:
-    """What the machines boot. All share one SSH address, so a world that boots a disk has one machine."""
-    ssh_host = demo.ssh_host(demo.machines[0])
+def _lab_spec(demo: DemoSite, options: Options) -> LabSpec:
+    """What each machine boots: the agent from its CD, and from its disk an SSH server on its own address."""
     agent = ["--media", "{media}", "--hardware", "{machine}", "--give-up-s", "20"]
-    return {
-        "backend": "memory",
-        "boot_command": (sys.executable, "-m", "metalwright.imaging.agent", *agent),
-        "disk_boot_command": (sys.executable, str(TINY_OS), "{machine}", ssh_host, str(SSH_PORT)),
-    }
+    spec = demo.lab_spec(
+        backend="memory",
+        boot_command=(sys.executable, "-m", "metalwright.imaging.agent", *agent),
+        **options.changes,
+    )
+    if not options.disk_boots:
+        return spec
+    tiny_os = (sys.executable, str(TINY_OS), "{machine}")
+    machines = tuple(
+        item.model_copy(update={"disk_boot_command": (*tiny_os, demo.ssh_host(machine), str(SSH_PORT))})
+        for item, machine in zip(spec.machines, demo.machines, strict=True)
+    )
+    return spec.model_copy(update={"machines": machines})
 
 
 def _fake_base(cache: Path) -> None:

@@ -102,7 +102,7 @@ def seen(**changes: object) -> ImageObservation:
 
 
 def test_a_silent_blank_node_with_a_grant_is_written() -> None:
-    assert decide(seen(), History(), TIMING) == Act("image", "write debian@1", Effect.DESTROY)
+    assert decide(seen(), History(), TIMING) == Act("image", "write debian@1", Effect.DESTROY, "eject")
 
 
 def test_without_a_grant_nothing_is_written_and_the_hint_names_the_command() -> None:
@@ -193,6 +193,14 @@ def test_a_medium_of_an_earlier_lease_is_replaced_and_needs_a_grant_of_its_own(s
 def test_a_write_that_an_earlier_run_was_allowed_is_watched_to_its_end() -> None:
     view = seen(deployment=deployment(DeploymentState.GO), is_own_deployment=False, power="On", has_grant=False)
     assert isinstance(decide(view, History(), TIMING), Wait)
+
+
+def test_a_write_of_an_earlier_run_that_stopped_half_way_is_done_again_with_a_grant() -> None:
+    view = seen(deployment=deployment(DeploymentState.GO), is_own_deployment=False, power="Off")
+    assert isinstance(decide(view, History(), TIMING), Act)
+    refused = decide(replace(view, has_grant=False), History(), TIMING)
+    assert isinstance(refused, Failed)
+    assert refused.code == "grant"
 
 
 def test_a_node_that_powers_off_without_reporting_is_a_failure_that_wrote_nothing() -> None:

@@ -141,3 +141,11 @@ def test_a_node_with_unsettled_facts_never_becomes_ready() -> None:
     assert isinstance(decide(ReadyObservation(("gpu-count",), is_recorded=False), History(), TIMING), Failed)
     assert isinstance(decide(ReadyObservation((), is_recorded=False), History(), TIMING), Act)
     assert isinstance(decide(ReadyObservation((), is_recorded=True), History(), TIMING), Done)
+
+
+def test_bios_does_not_reset_a_machine_whose_operating_system_is_not_ours() -> None:
+    wanted = (AttributeChange("A", "x", "y"),)
+    refused = decide(BiosObservation("lab", to_write=wanted, stranger="SSH-2.0-other"), History(), Timing())
+    assert isinstance(refused, Failed)
+    assert (refused.code, refused.found) == ("os-answers", "SSH-2.0-other")
+    assert decide(BiosObservation("lab", stranger="SSH-2.0-other"), History(), Timing()) == Done({"registry": "lab"})

@@ -100,9 +100,13 @@ class Journal:
     """Remembers the order of writes."""
 
     lines: list[str] = field(default_factory=list)
+    refuses: dict[str, Failed] = field(default_factory=dict)
 
     def phase_started(self, phase: Phase) -> None:
         self.lines.append(f"start {phase}")
+
+    def refusal(self, phase: Phase, act: Act) -> Failed | None:
+        return self.refuses.get(act.name)
 
     def acting(self, phase: Phase, act: Act) -> None:
         self.lines.append(f"acting {act.name}")
@@ -164,6 +168,15 @@ def test_a_failing_node_stops_with_its_reason_while_the_other_goes_on() -> None:
     assert done["bad"].failure is not None
     assert done["bad"].failure.code == "deploy"
     assert journals["bad"].lines[-1] == "failed address deploy"
+
+
+def test_an_act_that_the_history_forbids_is_not_done_and_says_how_to_allow_it() -> None:
+    refusal = Failed("repeated-failure", "not acting again", hint="metalwright provision n --retry")
+    world, journal = World(), Journal(refuses={"address": refusal})
+    done = run_nodes({"n": turner(world, journal)}, parallel=1)
+    assert done["n"].failure == refusal
+    assert world.acts == ["credentials"]
+    assert "acting address" not in journal.lines
 
 
 def test_a_bmc_that_is_silent_after_an_act_is_given_time() -> None:

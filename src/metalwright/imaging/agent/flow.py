@@ -110,7 +110,7 @@ class Deployment:
     def _target(self, task: Task) -> Disk:
         """Read the disks again and pick the target among what is there now."""
         disk = pick_disk(self._hardware.disks(), task.disk, task.image.content_size_bytes)
-        check_content(disk, task.overwrite)
+        check_content(disk, task.overwrite, task.stamp)
         return disk
 
     def _write_from_memory(self, task: Task, disk: Disk) -> str:

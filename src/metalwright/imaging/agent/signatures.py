@@ -31,7 +31,7 @@ def probe_content(path: str, size_bytes: int) -> DiskContent:
     if stamp := decode_stamp(area):
         return DiskContent("ours", summary, stamp)
     if partial := decode_stamp(area, PARTIAL_MAGIC):
-        return DiskContent("ours", (f"part-written by run {partial.get('run')}", *summary), None)
+        return DiskContent("ours", (f"part-written by run {partial.get('run')}", *summary), partial)
     if not summary and edges_are_zero:
         return DiskContent("blank", (), None)
     return DiskContent("foreign", summary or ("data without a known signature",), None)

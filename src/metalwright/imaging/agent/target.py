@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from metalwright.imaging.agent.failures import AgentError
-from metalwright.imaging.agent.records import Disk, DiskRule
+from metalwright.imaging.agent.records import Disk, DiskRule, Stamp
 
 
 def pick_disk(disks: tuple[Disk, ...], rule: DiskRule, content_size_bytes: int) -> Disk:
@@ -23,15 +23,33 @@ def pick_disk(disks: tuple[Disk, ...], rule: DiskRule, content_size_bytes: int) 
     return matches[0]
 
 
-def check_content(disk: Disk, overwrite: bool) -> None:
-    """Raise :class:`AgentError` for a disk that is neither blank nor ours, unless ``overwrite`` was granted."""
-    if disk.content.state not in ("blank", "ours") and not overwrite:
+def check_content(disk: Disk, overwrite: bool, stamp: Stamp) -> None:
+    """Raise :class:`AgentError` for a disk that is neither blank nor this node's own, unless ``overwrite`` was granted.
+
+    ``stamp`` is the one to be written. A disk that another journal's run wrote, or that was written as another node,
+    may hold what somebody still needs: an empty journal never means "wipe".
+    """
+    if overwrite or disk.content.state == "blank":
+        return
+    if disk.content.state != "ours":
         raise AgentError(
             "foreign-disk",
             f"{disk.path} (serial {disk.serial}) carries data that metalwright did not write",
             expected="a blank disk, a disk with our stamp, or an order to overwrite this node",
             found="; ".join(disk.content.summary),
         )
+    found = disk.content.stamp or {}
+    if any(found.get(key) != stamp.get(key) for key in ("node", "journal")):
+        raise AgentError(
+            "foreign-disk",
+            f"{disk.path} (serial {disk.serial}) was written by another journal's run, or as another node",
+            expected=f"the stamp of {_writer(stamp)}, or an order to overwrite this node",
+            found=f"the stamp of {_writer(found)}, run {found.get('run')} of {found.get('written')}",
+        )
+
+
+def _writer(stamp: Stamp) -> str:
+    return f"node {stamp.get('node')} and journal {stamp.get('journal')}"
 
 
 def describe_rule(rule: DiskRule) -> str:

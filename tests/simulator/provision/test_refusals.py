@@ -1,0 +1,205 @@
+"""What is never written: somebody's data, the wrong machine, the wrong disk, a wrong image. Judged by the disks."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.simulator.provision.world import Options, World, world
+
+pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("racked")]
+
+
+@pytest.fixture(scope="module")
+def racked(tmp_path_factory: pytest.TempPathFactory, tiny_image: tuple[Path, str]) -> Iterator[World]:
+    """A machine as it was racked; the tests leave it so, but for the last one, which writes it."""
+    with world(tmp_path_factory.mktemp("racked"), "127.121", tiny_image) as site:
+        yield site
+
+
+def test_foreign_data_and_wrong_images_stop_before_the_first_write(
+    tmp_path: Path, tiny_image: tuple[Path, str]
+) -> None:
+    with world(tmp_path, "127.120", tiny_image) as site:
+        machine = site.machine
+        before = site.fill(machine, machine.system_disk)
+
+        code, text = site.provision()
+        assert code == 1
+        assert "carries data that metalwright did not write" in text
+        assert "data without a known signature" in text
+        assert "hint" in text
+        assert site.sha256(machine, machine.system_disk) == before
+        assert site.status(machine).power == "Off"
+        assert site.status(machine).media is None
+
+        code, text = site.provision("--overwrite", "lab-2")
+        assert code == 64
+        assert "lab-2" in text
+
+        image = next((site.demo.root / "images/tiny/1").glob("image.*"))
+        good = image.read_bytes()
+        image.chmod(0o644)
+        image.write_bytes(bytes([good[0] ^ 1]) + good[1:])
+        code, text = site.provision("--overwrite", "lab-1")
+        assert code == 1
+        assert "sha256" in text.lower() or "digest" in text.lower()
+        assert site.sha256(machine, machine.system_disk) == before
+
+        image.write_bytes(good[: len(good) // 2])
+        code, text = site.provision("--overwrite", "lab-1")
+        assert code == 1
+        assert site.sha256(machine, machine.system_disk) == before
+
+        image.write_bytes(good)
+        code, text = site.provision("--overwrite", "lab-1", "--retry")
+        assert code == 0, text
+        assert site.stamp(machine) is not None
+        assert site.is_untouched(machine, machine.data_disk)
+
+
+@pytest.mark.parametrize(
+    ("declared", "other"),
+    [
+        ("serial: MWLAB0001", "serial: MWLAB0009"),
+        ("-000000000001", "-000000000009"),
+        ("52:54:00:bc:00:01", "52:54:00:bc:00:09"),
+    ],
+    ids=["serial", "uuid", "bmc-mac"],
+)
+def test_another_machine_than_the_declared_one_is_not_even_asked_to_change(
+    racked: World, declared: str, other: str
+) -> None:
+    before = len(racked.writes(racked.machine))
+    racked.edit("inventory/racks/lab.yaml", declared, other)
+    try:
+        code, text = racked.provision()
+        assert code == 1
+        assert "not the declared machine" in text or "another machine" in text
+        assert "hint" in text
+        assert len(racked.writes(racked.machine)) == before
+        assert racked.is_untouched(racked.machine, racked.machine.system_disk)
+    finally:
+        racked.edit("inventory/racks/lab.yaml", other, declared)
+
+
+def test_plain_pyinfra_without_a_grant_is_refused_and_told_the_command(racked: World) -> None:
+    before = len(racked.writes(racked.machine))
+    code, result, said = racked.pyinfra("image")
+    assert code != 0
+    assert "metalwright plan lab-1 --grant" in said + str(result)
+    assert len(racked.writes(racked.machine)) == before
+    assert racked.is_untouched(racked.machine, racked.machine.system_disk)
+
+
+def test_without_a_confirmation_nothing_is_written(racked: World) -> None:
+    before = len(racked.writes(racked.machine))
+    code, text = racked.run("provision", "lab-1")
+    assert code == 1
+    assert "WILL BE WRITTEN: lab-1" in text
+    assert "confirmation" in text
+    assert len(racked.writes(racked.machine)) == before
+
+
+def test_an_expired_grant_allows_nothing(racked: World) -> None:
+    code, text = racked.run("plan", "lab-1", "--grant", "--yes")
+    assert code == 0, text
+    with closing(sqlite3.connect(racked.state / "journal.sqlite")) as connection, connection:
+        assert connection.execute("update grants set expires = issued").rowcount == 1
+    before = len(racked.writes(racked.machine))
+    assert racked.pyinfra("image")[0] != 0
+    code, text = racked.run("provision", "lab-1")
+    assert (code, "confirmation" in text) == (1, True)
+    assert len(racked.writes(racked.machine)) == before
+
+
+def test_a_plan_that_was_edited_or_no_longer_holds_is_refused_before_the_first_write(
+    racked: World, tmp_path: Path
+) -> None:
+    plan = tmp_path / "plan.json"
+    assert racked.run("plan", "lab-1", "-o", str(plan))[0] == 0
+    before, good = len(racked.writes(racked.machine)), plan.read_text()
+
+    plan.write_text(good.replace("SYS0001", "DAT0001"))
+    code, text = racked.run("provision", "--plan", str(plan))
+    assert (code, "was changed after it was made" in text) == (1, True), text
+
+    plan.write_text(good[:-40])
+    code, text = racked.run("provision", "--plan", str(plan))
+    assert (code, "cannot be read" in text) == (1, True), text
+
+    plan.write_text(good)
+    racked.edit("inventory/site.yaml", "ntp: [10.1.0.2]", "ntp: [10.1.0.3]")
+    try:
+        code, text = racked.run("provision", "--plan", str(plan))
+    finally:
+        racked.edit("inventory/site.yaml", "ntp: [10.1.0.3]", "ntp: [10.1.0.2]")
+    assert (code, "no longer holds" in text) == (1, True), text
+    assert len(racked.writes(racked.machine)) == before
+
+
+def test_a_node_that_is_to_be_left_alone_is_refused_by_name_and_skipped_in_its_rack(racked: World) -> None:
+    racked.edit("inventory/racks/lab.yaml", "    unit: 1\n", "    unit: 1\n    state: quarantined\n")
+    try:
+        before = len(racked.status(racked.machine).requests)
+        code, text = racked.provision()
+        assert (code, "left alone" in text) == (1, True), text
+        code, text = racked.provision("--rack", "lab", nodes=())
+        assert (code, "skipped: lab-1" in text) == (0, True), text
+        assert len(racked.status(racked.machine).requests) == before
+    finally:
+        racked.edit("inventory/racks/lab.yaml", "    state: quarantined\n", "")
+
+
+@pytest.mark.parametrize("content", [b"", b"SQLite format 3\0 torn"], ids=["empty", "torn"])
+def test_a_damaged_journal_is_refused_without_a_word_to_the_bmc(racked: World, content: bytes) -> None:
+    journal = racked.state / "journal.sqlite"
+    good = journal.read_bytes()
+    before = len(racked.status(racked.machine).requests)
+    journal.write_bytes(content)
+    try:
+        code, text = racked.provision()
+        assert (code, "journal" in text) == (1, True), text
+        assert "hint" in text
+    finally:
+        journal.write_bytes(good)
+    assert len(racked.status(racked.machine).requests) == before
+
+
+def test_the_ramdisk_refuses_another_machine_and_a_missing_disk_and_leaves_the_other_disks(racked: World) -> None:
+    machine = racked.machine
+    data = racked.fill(machine, machine.data_disk)
+    seen = Path(racked.status(machine).directory, "machine.json")
+    good = seen.read_text()
+
+    seen.write_text(good.replace(machine.serial, "MWLAB0009"))
+    code, text = racked.provision()
+    assert (code, "MWLAB0009" in text) == (1, True), text
+    assert racked.is_untouched(machine, machine.system_disk)
+
+    seen.write_text(good.replace(f'"serial": "{machine.system_disk}"', '"serial": "SYS0009"'))
+    code, text = racked.provision()
+    assert (code, "no disk satisfies the rule" in text) == (1, True), text
+    assert racked.is_untouched(machine, machine.system_disk)
+
+    seen.write_text(good)
+    code, text = racked.provision()
+    assert code == 0, text
+    assert racked.stamp(machine) is not None
+    assert racked.sha256(machine, machine.data_disk) == data
+
+
+def test_two_disks_that_fit_the_rule_are_told_apart_by_a_person_only(
+    tmp_path: Path, tiny_image: tuple[Path, str]
+) -> None:
+    serials = ("SYS0001", "SYS0002")
+    disks = [{"serial": serial, "size_bytes": 4 << 30} for serial in serials]
+    with world(tmp_path, "127.122", tiny_image, Options(changes={"disks": disks})) as site:
+        code, text = site.provision()
+        assert code == 1
+        assert "Bay 2" in text
+        assert "hint" in text
+        assert all(site.is_untouched(site.machine, serial) for serial in serials)
