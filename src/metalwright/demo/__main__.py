@@ -33,7 +33,8 @@ MACHINES = (Machine("lab-1", 1), Machine("lab-2", 2))
 def main() -> int:
     """Run the demo; returns its exit code."""
     parser = argparse.ArgumentParser(prog="python -m metalwright.demo", description=__doc__)
-    parser.add_argument("--keep", action="store_true", help="leave machines, disks and SSH access for a look")
+    keep = bool(os.environ.get("KEEP"))
+    parser.add_argument("--keep", action="store_true", default=keep, help="leave machines, disks and SSH for a look")
     parser.add_argument("--directory", type=Path, default=Path("demo"), help="where everything is written")
     parser.add_argument("--machines", type=int, choices=(1, 2), default=2, help="how many machines")
     parser.add_argument("--loopback", default="127.77", help="first two octets of the lab's addresses")
@@ -71,6 +72,9 @@ def _run(demo: DemoSite) -> int:
         shell.run("plan", *names, "-o", str(demo.root / "plan.json"))
     with shell.step("provision both, with the plan that was shown"):
         phases = _provision(demo, shell, "provision", "--plan", str(demo.root / "plan.json"))
+    with shell.step("the certificates"):
+        for name in names:
+            shell.run("certificate", "verify", str(demo.root.parent / f"{name}.json"))
     victim = demo.machines[-1]
     with shell.step(f"disaster: the system disk of {victim.name} is lost"):
         _destroy(demo, shell, victim)
@@ -151,6 +155,14 @@ def _conclude(demo: DemoSite, result: dict[str, Any], image: Image, seconds: flo
     lock = read_addresses(SitePaths(demo.root).addresses, root=demo.root)
     addresses = {machine.name: f"{lock.of_node(machine.name)['host']}/24" for machine in demo.machines}
     wrong = problems(result, Expected(image.file_sha256, image.content_sha256), addresses)
+    say("\nread from the nodes over SSH, and from their disks:")
+    for node in result["nodes"]:
+        versions = ", ".join(f"{name} {version}" for name, version in node["versions"].items())
+        say(f"{node['name']:<8} {node['addresses']['host-management']}  {versions}")
+        say(
+            f"{'':<8} disk {node['image']['disk']['serial']}, stamp sha256:{node['image']['file_sha256'][:12]}…, "
+            f"data disk untouched: {node['data_disk_is_untouched']}"
+        )
     say(f"\n{'node':<8} {'phase':<20} {'seconds':>8}  result")
     for node in result["nodes"]:
         for item in node["phases"]:
