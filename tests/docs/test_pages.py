@@ -12,10 +12,11 @@ import pytest
 from scripts import generate_reference
 from tests.docs.console_blocks import PAGES, ROOT
 
+from metalwright import errors
 from metalwright.lifecycle import decisions
 from metalwright.model.agent_protocol import FailureCode
 from metalwright.model.phase import NodeState, Phase
-from metalwright.runner.turn import ERROR_CODES
+from metalwright.runner.turn import failure_code
 
 EXPLANATION = ROOT / "docs" / "explanation"
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
@@ -75,10 +76,34 @@ def test_every_dependency_has_its_reason() -> None:
     assert explained == wanted
 
 
+EDGE_ERRORS: tuple[type[errors.MetalwrightError], ...] = (
+    errors.AcceptanceError,
+    errors.AddressError,
+    errors.BmcAnswerError,
+    errors.BmcAuthError,
+    errors.BmcCertificateError,
+    errors.BmcNoAnswerError,
+    errors.BmcRefusedError,
+    errors.BmcUnreachableError,
+    errors.DeployError,
+    errors.GrantError,
+    errors.IdentityError,
+    errors.ImageError,
+    errors.JournalError,
+    errors.LockHeldError,
+    errors.ReadBackError,
+    errors.SecretError,
+    errors.SshAuthError,
+    errors.SshHostKeyError,
+    errors.SshTimeoutError,
+    errors.SshUnreachableError,
+)
+
+
 def test_the_playbook_knows_every_failure_code() -> None:
     source = "\n".join(path.read_text(encoding="utf-8") for path in Path(decisions.__file__).parent.glob("*.py"))
     codes = set(re.findall(r'code="([a-z-]+)"', source)) | {code.value for code in FailureCode}
-    codes |= set(ERROR_CODES.values())
+    codes |= {failure_code(kind("x")) for kind in EDGE_ERRORS}
     assert len(codes) > 20
     playbook = (EXPLANATION / "states.md").read_text(encoding="utf-8").partition("playbook")[2]
     assert {code for code in codes if f"`{code}`" not in playbook} == set()

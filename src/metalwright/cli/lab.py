@@ -61,6 +61,8 @@ def status(
 ) -> None:
     """Show the machines: power, boots, media, where BMC and SSH answer, the console's log."""
     cli: CliContext = context.obj
+    if not (cli.state_dir / LAB_DIRECTORY).exists():
+        raise LabError("there is no lab here", where=str(cli.site), hint="`metalwright lab up` starts one")
     _tell(cli, _lab(cli).status(), as_json)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from metalwright.errors import MetalwrightError
+from metalwright.errors import LockHeldError, MetalwrightError
 from metalwright.lifecycle import Act, Decision, Done, Failed, History, Timing, Wait, decide
 from metalwright.lifecycle.observations import Observation
 from metalwright.model.phase import PHASES, Phase
@@ -204,23 +205,17 @@ class NodeTurner:
         self.events.node_failed(progress.node, phase, failure)
 
 
-ERROR_CODES = {
-    "BmcUnreachableError": "bmc-unreachable",
-    "BmcAnswerError": "bmc-answer",
-    "BmcAuthError": "bmc-auth",
-    "BmcCertificateError": "bmc-certificate",
-    "BmcRefusedError": "bmc-refused",
-    "IdentityError": "identity",
-    "GrantError": "grant",
-    "LockHeldError": "locked",
-    "DeployError": "deploy",
-}
+def failure_code(error: MetalwrightError) -> str:
+    """The code of an error: its class in kebab case, ``BmcNoAnswerError`` → ``bmc-no-answer``."""
+    if isinstance(error, LockHeldError):
+        return "locked"
+    return re.sub(r"(?<!^)(?=[A-Z])", "-", type(error).__name__.removesuffix("Error")).lower()
 
 
 def failure_from(error: MetalwrightError) -> Failed:
     """An error of the edges as the table's way of stopping, with everything that it said."""
     return Failed(
-        code=ERROR_CODES.get(type(error).__name__, type(error).__name__.removesuffix("Error").lower()),
+        code=failure_code(error),
         what=f"{error.where}: {error.what}" if error.where else error.what,
         expected=error.expected,
         found=error.found,

@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 from tests.unit.lifecycle.test_table import certificate
 
-from metalwright.errors import BmcUnreachableError, DeployError, MetalwrightError
+from metalwright.errors import (
+    BmcNoAnswerError,
+    BmcUnreachableError,
+    DeployError,
+    LockHeldError,
+    MetalwrightError,
+    SshHostKeyError,
+)
 from metalwright.lifecycle import Act, Done, Failed, Timing
 from metalwright.lifecycle.observations import (
     AcceptObservation,
@@ -30,7 +37,7 @@ from metalwright.model.image import Stamp
 from metalwright.model.phase import PHASES, Phase
 from metalwright.runner.events import SilentEvents
 from metalwright.runner.local import run_nodes
-from metalwright.runner.turn import NodeProgress, NodeTurner
+from metalwright.runner.turn import NodeProgress, NodeTurner, failure_from
 
 
 @dataclass
@@ -213,3 +220,17 @@ def test_an_unexpected_exception_is_raised_after_the_others_have_finished() -> N
     with pytest.raises(RuntimeError, match="a fault of ours"):
         run_nodes({"a": turner(Broken(), Journal()), "b": turner(World(), good)}, parallel=2)
     assert good.lines[-1] == "ready"
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (BmcUnreachableError("x"), "bmc-unreachable"),
+        (SshHostKeyError("x"), "ssh-host-key"),
+        (BmcNoAnswerError("x"), "bmc-no-answer"),
+        (LockHeldError("x"), "locked"),
+        (DeployError("x"), "deploy"),
+    ],
+)
+def test_every_error_has_a_code_that_reads_like_its_name(error: MetalwrightError, code: str) -> None:
+    assert failure_from(error).code == code
