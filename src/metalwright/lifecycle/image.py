@@ -9,6 +9,7 @@ from __future__ import annotations
 from metalwright.lifecycle.decisions import Act, Decision, Done, Effect, Failed, History, Wait
 from metalwright.lifecycle.observations import ImageObservation
 from metalwright.lifecycle.timing import Timing
+from metalwright.model.agent_protocol import Failure, FailureCode
 from metalwright.model.deployment import Deployment, DeploymentState
 
 CLEANUP = "eject"
@@ -74,7 +75,7 @@ def _after_verified_write(seen: ImageObservation, deployment: Deployment, histor
         what="the written system does not answer on SSH",
         expected=f"SSH with the host key that the ramdisk reported, within {timing.os_boot_s / 60:.0f} minutes",
         found=seen.os.detail or seen.os.kind,
-        hint="look at the console (`metalwright lab status` or the BMC); the disk is written and verified",
+        hint="look at the console; the disk is written and verified, and only `metalwright rebuild` writes it again",
     )
     return Wait(1.0, "the written system boots", timing.os_boot_s, silent)
 
@@ -139,9 +140,15 @@ def _ended_badly(deployment: Deployment) -> Failed:
         what=failure.what,
         expected=failure.expected,
         found=failure.found,
-        hint="part of the disk was written: run it again" if failure.wrote else "the disk was not written",
+        hint=_next_step(deployment.node, failure),
         cleanup=CLEANUP,
     )
+
+
+def _next_step(node: str, failure: Failure) -> str:
+    if failure.code is FailureCode.FOREIGN_DISK:
+        return f"nothing was written; if its content may be destroyed, add --overwrite {node}"
+    return "part of the disk was written: run it again" if failure.wrote else "the disk was not written"
 
 
 def _refusal(seen: ImageObservation) -> Failed | None:

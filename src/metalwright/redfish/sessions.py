@@ -80,7 +80,8 @@ def _login(state: BmcState, credentials: Credentials) -> Exchange[None]:
             "this credential was refused by this BMC before; it is not sent again",
             where=state.where("POST", DEFAULT_SESSIONS),
             found=f"user {credentials.username!r} is latched",
-            hint="correct the credential; a new one is tried at once",
+            hint="correct the credential (a new one is tried at once); if the password was repaired on the BMC: "
+            f"metalwright credentials clear {state.key}",
         )
     if not _has_sessions(root):
         yield from _use_basic(state, credentials, credential_id)

@@ -149,10 +149,12 @@ class NodeHandlers:
         return self.workspace.journal.grants.find_valid(self.node, image_sha256, now, run=self.purpose.run) is not None
 
     def _was_ready(self) -> bool:
-        status = self.workspace.journal.nodes.get(self.node)
+        """Whether the node ever joined the pool, by the journal or by git: only a rebuild writes its disk again."""
+        journal, repository = self.workspace.journal, self.workspace.repository
+        status = journal.nodes.get(self.node)
         if status is not None and status.state in (NodeState.READY, NodeState.HELD):
             return True
-        return status is None and self.workspace.repository.known_good.of_node(self.node) is not None
+        return journal.nodes.known_good(self.node) is not None or repository.known_good.of_node(self.node) is not None
 
     def _progress_age_s(self, deployment: Deployment | None) -> float | None:
         """Seconds since the last change that the ramdisk reported, as seen by this invocation."""

@@ -214,6 +214,7 @@ def test_a_failure_that_the_ramdisk_reported_is_shown_as_it_was_said() -> None:
     decision = decide(seen(deployment=deployment(DeploymentState.FAILED)), History({"image": 1}), TIMING)
     assert isinstance(decision, Failed)
     assert (decision.code, decision.what) == ("foreign-disk", "not ours")
+    assert "--overwrite n1" in (decision.hint or "")
 
 
 def test_a_deployment_of_another_image_is_not_mistaken_for_the_wanted_one() -> None:

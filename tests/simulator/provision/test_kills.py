@@ -1,0 +1,137 @@
+"""``kill -9`` at the journal's points, then provision again: one verified write, one allocation, the same end.
+
+A seeded handful runs always (METALWRIGHT_KILL_SEED repeats one), every point in ``make test-lab``. The variable is
+inherited, so that the process that dies is whichever reaches the point first: the runner, a pyinfra child, or the
+boot server; or the runner alone, whose orphans then live on.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import socket
+import time
+from pathlib import Path
+
+import pytest
+from tests.simulator.provision.world import World, world
+
+import metalwright.journal
+from metalwright.loading import read_addresses
+
+pytestmark = pytest.mark.timeout(900)
+
+NOT_REACHED = {"reset_attempts", "take_over", "set_known_good", "expire_deployment", "expire_grant", "replace_pin"}
+NOT_REACHED |= {"latch_login", "clear_latch"}
+SEED = int(os.environ.get("METALWRIGHT_KILL_SEED") or random.SystemRandom().randrange(1_000_000))
+HANDFUL = 3
+MIDDLE = range(20, 75)
+"""The runner passes about ninety points on its way to the end of the image phase."""
+
+
+def write_names() -> list[str]:
+    """The names of all durable writes, read from the journal's source."""
+    source = Path(metalwright.journal.__file__).parent
+    found = {name for file in source.glob("*.py") for name in re.findall(r'\.write\("(\w+)"\)', file.read_text())}
+    return sorted(found - NOT_REACHED)
+
+
+def provision_until_free(site: World, *, only_runner: bool = False, **environment: str) -> tuple[int, str]:
+    """Provision; where an orphan of a killed run still holds the node, be told so, and try again.
+
+    With ``only_runner`` the kill point is for the runner alone.
+    """
+    deadline = time.monotonic() + 120
+    while True:
+        code, text = site.provision(only_runner=only_runner, **environment)
+        if "a child of it still works" not in text or time.monotonic() > deadline:
+            return code, text
+        time.sleep(1)
+
+
+def is_listening(site: World) -> bool:
+    ports = re.findall(r"https?_port: (\d+)", (site.demo.root / "inventory/site.yaml").read_text())
+    for port in ports:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", int(port))) == 0:
+                return True
+    return False
+
+
+def await_silence(site: World) -> None:
+    """The boot server of a killed run ends with it."""
+    deadline = time.monotonic() + 15
+    while is_listening(site):
+        assert time.monotonic() < deadline, "the boot server outlived its run"
+        time.sleep(0.2)
+
+
+def check_the_end(site: World, told: str) -> None:
+    """One verified write and no other; the disk, the stamp and the allocation are as after an undisturbed run."""
+    machine = site.machine
+    stamp = site.stamp(machine)
+    assert stamp is not None, told
+    assert stamp["image"] == f"sha256:{site.image.file_sha256}"
+    assert site.is_untouched(machine, machine.data_disk)
+    assert site.count("deployments where state = 'done'") == 1, told
+    written = site.count("events where what = 'disk overwritten'")
+    assert written == 1 + site.count("deployments where state in ('expired', 'failed') and go_request_id is not null")
+    assert site.boots(machine, "disk") >= 1
+    allocations = read_addresses(site.demo.root / "inventory/addresses.lock", root=site.demo.root)
+    assert len(allocations.of_node(machine.name)) == 2
+    await_silence(site)
+
+
+def finish(site: World, told: str) -> None:
+    """Provision again to the end; then once more, which writes nothing."""
+    for _ in range(3):
+        code, text = provision_until_free(site)
+        if code == 0:
+            break
+    assert code == 0, f"{told}\n{text}"
+    check_the_end(site, told)
+    before = (site.sha256(site.machine, site.machine.system_disk), site.boots(site.machine, "cd"))
+    code, text = site.provision()
+    assert code == 0, text
+    assert (site.sha256(site.machine, site.machine.system_disk), site.boots(site.machine, "cd")) == before
+
+
+def test_after_kills_at_random_points_the_node_ends_as_if_nothing_had_happened(
+    tmp_path: Path, tiny_image: tuple[Path, str]
+) -> None:
+    points = sorted(random.Random(SEED).sample(MIDDLE, HANDFUL))
+    print(f"METALWRIGHT_KILL_SEED={SEED}: points {points}")  # noqa: T201 - pytest shows it when the test fails
+    with world(tmp_path, "127.126", tiny_image) as site:
+        for point in points:
+            provision_until_free(site, METALWRIGHT_KILL_AT=str(point))
+        finish(site, f"METALWRIGHT_KILL_SEED={SEED}")
+
+
+def test_when_the_runner_dies_its_child_finishes_alone_and_its_boot_server_ends(
+    tmp_path: Path, tiny_image: tuple[Path, str]
+) -> None:
+    with world(tmp_path, "127.127", tiny_image) as site:
+        killed = site.start("provision", "lab-1", "--until", "image", "--yes")
+        while not (site.state / "journal.sqlite").exists() or site.count("deployments") == 0:
+            assert killed.poll() is None
+            time.sleep(0.05)
+        killed.kill()
+        killed.communicate(timeout=60)
+        await_silence(site)
+        code, text = site.provision()
+        if "a child of it still works" in text:
+            assert (code, f"pid {killed.pid}" in text) == (1, True)
+        finish(site, "the runner was killed while its child started the ramdisk")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("only_runner", [False, True], ids=["anybody", "runner"])
+@pytest.mark.parametrize("name", write_names())
+def test_after_kills_before_and_after_each_durable_write(
+    tmp_path: Path, tiny_image: tuple[Path, str], name: str, only_runner: bool
+) -> None:
+    with world(tmp_path, "127.128", tiny_image) as site:
+        for point in (f"{name}.before", f"{name}.after"):
+            provision_until_free(site, METALWRIGHT_KILL_AT=point, only_runner=only_runner)
+        finish(site, name)

@@ -1,0 +1,125 @@
+"""A node that was written and runs: second runs change nothing, a lost journal wipes nothing, a rebuild is asked for.
+
+The tests share one node and run in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.simulator.provision.world import World, world
+
+pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("written")]
+
+DEPLOYS = ("credentials", "firmware", "bios", "harden", "eject", "boot_disk", "power", "address")
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory, tiny_image: tuple[Path, str]) -> Iterator[World]:
+    """One node, provisioned up to the image phase; its data disk carries somebody's work."""
+    with world(tmp_path_factory.mktemp("written"), "127.125", tiny_image) as site:
+        site.fill(site.machine, site.machine.data_disk)
+        code, text = site.provision()
+        assert code == 0, text
+        yield site
+
+
+class Witness:
+    """What disks and BMC say; equal before and after when nothing was changed."""
+
+    def __init__(self, site: World) -> None:
+        machine = site.machine
+        self.state = (
+            site.sha256(machine, machine.system_disk),
+            site.sha256(machine, machine.data_disk),
+            site.boots(machine, "cd"),
+            site.boots(machine, "disk"),
+            len(site.writes(machine)),
+        )
+
+
+@pytest.mark.parametrize("deploy", DEPLOYS)
+def test_a_second_run_of_every_deploy_reports_no_changes(written: World, deploy: str) -> None:
+    before = Witness(written).state
+    code, result, said = written.pyinfra(deploy)
+    assert code == 0, said
+    assert result is not None
+    assert [item["name"] for item in result["results"]["operations"] if item["success"]] == []
+    assert Witness(written).state == before
+
+
+def test_a_second_provision_changes_nothing_and_its_plan_says_so(written: World) -> None:
+    before = Witness(written).state
+    code, text = written.provision()
+    assert code == 0, text
+    assert "WILL BE WRITTEN" not in text
+    assert Witness(written).state == before
+    code, text = written.run("plan", "lab-1", "--json")
+    assert code == 0, text
+    assert '"disruptive": true' not in text
+
+
+def test_with_an_empty_journal_a_running_node_is_left_alone(written: World) -> None:
+    before, kept = Witness(written).state, {}
+    for file in written.state.glob("journal.sqlite*"):
+        kept[file] = file.read_bytes()
+        file.unlink()
+    try:
+        for nodes, options in ((("lab-1",), ()), ((), ("--rack", "lab"))):
+            code, text = written.provision(*options, nodes=nodes)
+            assert code == 1, text
+            assert "--overwrite" in text
+            assert Witness(written).state == before
+    finally:
+        for file in written.state.glob("journal.sqlite*"):
+            file.unlink()
+        for file, content in kept.items():
+            file.write_bytes(content)
+
+
+def test_with_an_empty_journal_a_silent_node_keeps_the_disk_that_another_journal_wrote(written: World) -> None:
+    code, _, said = written.pyinfra("power", "--data", "power=Off")
+    assert code == 0, said
+    disk = written.sha256(written.machine, written.machine.system_disk)
+    kept = {file: file.read_bytes() for file in written.state.glob("journal.sqlite*")}
+    for file in kept:
+        file.unlink()
+    try:
+        code, text = written.provision()
+        assert code == 1, text
+        assert "written by another journal's run" in text
+        assert written.sha256(written.machine, written.machine.system_disk) == disk
+    finally:
+        for file in written.state.glob("journal.sqlite*"):
+            file.unlink()
+        for file, content in kept.items():
+            file.write_bytes(content)
+    code, text = written.provision()
+    assert code == 0, text
+    assert written.sha256(written.machine, written.machine.system_disk) == disk
+
+
+def test_a_destroyed_disk_is_rebuilt_on_demand_only_and_alone(written: World) -> None:
+    machine = written.machine
+    data = written.sha256(machine, machine.data_disk)
+    code, _, said = written.pyinfra("power", "--data", "power=Off")
+    assert code == 0, said
+    destroyed = written.fill(machine, machine.system_disk, b"noise of a dying disk\n" * 64)
+    cds = written.boots(machine, "cd")
+
+    code, text = written.run("rebuild", "lab-1", "--until", "image", "--yes")
+    assert code == 1, text
+    assert "carries data that metalwright did not write" in text
+    assert "--overwrite" in text
+    assert written.sha256(machine, machine.system_disk) == destroyed
+
+    killed_at = "finish_phase.before:8"
+    written.run("rebuild", "lab-1", "--until", "image", "--yes", "--overwrite", "lab-1", METALWRIGHT_KILL_AT=killed_at)
+    code, text = written.run("resume", "--until", "image", "--yes")
+    assert code == 0, text
+    assert written.stamp(machine) is not None
+    assert written.boots(machine, "cd") == cds + 2
+    assert written.sha256(machine, machine.data_disk) == data
+    assert written.run("resume")[1].strip() == "nothing to resume: every run has finished"
