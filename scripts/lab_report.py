@@ -24,7 +24,16 @@ def main(arguments: list[str]) -> int:
     """Run the tests, write the report, return pytest's exit code."""
     with tempfile.TemporaryDirectory() as directory:
         junit = Path(directory) / "junit.xml"
-        command = [sys.executable, "-m", "pytest", "-m", "(lab or long) and not soak", "-n0", f"--junitxml={junit}", *arguments]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-m",
+            "(lab or long) and not soak",
+            "-n0",
+            f"--junitxml={junit}",
+            *arguments,
+        ]
         code = subprocess.run(command, cwd=ROOT, check=False).returncode
         if junit.exists():
             REPORT.write_text(json.dumps(build_report(junit), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
