@@ -60,7 +60,9 @@ def fetch_packages(
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".fetching-", dir=cache) as temporary:
         apt = PrivateApt(Path(temporary) / "apt", sources, architecture)
-        apt.pretend_installed(installed or {})
+        # The pinned packages themselves are served even where the image brings them: a node may have lost them.
+        pinned = {pin.name for pin in pins}
+        apt.pretend_installed({name: told for name, told in (installed or {}).items() if name not in pinned})
         versions = {pin.name: _choose(pin, apt.candidates(pin.name)) for pin in pins}
         fresh = Path(temporary) / "packages"
         fresh.mkdir(mode=0o755)

@@ -67,7 +67,8 @@ class PrivateApt:
         argv = ["apt-get", *self._options, "--quiet", "--no-install-recommends", "--simulate", "install", *wanted]
         plan = run_program(argv, where=", ".join(wanted))
         needed = [f"{name}={version}" for name, version in _INSTALLS.findall(plan)]
-        run_program(["apt-get", *self._options, "--quiet", "download", *needed], where=", ".join(needed), cwd=into)
+        if needed:
+            run_program(["apt-get", *self._options, "--quiet", "download", *needed], where=", ".join(needed), cwd=into)
 
 
 def _fields(stanza: str) -> dict[str, str]:
