@@ -26,7 +26,7 @@ test-lab: setup ## everything that boots virtual machines; writes docs/reference
 	@scripts/until-done $(PY) -m scripts.lab_report
 
 soak: setup system-packages ## random kills and faults for SECONDS=600
-	@METALWRIGHT_SOAK_SECONDS="$(SECONDS)" scripts/until-done $(PY) -m pytest -m soak tests/lab
+	@METALWRIGHT_SOAK_SECONDS="$(SECONDS)" scripts/until-done $(PY) -m pytest -m soak tests/simulator/provision
 
 lint: setup ## ruff and the import contracts
 	@.venv/bin/ruff check .
