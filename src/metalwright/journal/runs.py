@@ -20,6 +20,8 @@ from metalwright.journal.tables import NodeRunRow, PhaseRow, RunRow
 from metalwright.journal.writers import user_at_host
 from metalwright.model.phase import Phase
 
+_MEASURED = re.compile(r"\d+(?:\.\d+)?(?=\s?(?:s\b|bytes\b|%))")
+
 
 class Runs:
     """Starts, follows and finishes runs."""
@@ -187,11 +189,11 @@ class Runs:
 
 
 def _failure_text(why: str | None, told: dict[str, Any] | None) -> str | None:
-    """What two failures must share to be the same one; numbers (seconds, ports, counts) may differ."""
+    """What two failures must share to be the same one; measured times and sizes may differ."""
     if told is None:
         return why
     parts = [f"{key} {told[key]}" for key in ("expected", "found") if told[key]]
-    return re.sub(r"\d+", "#", "; ".join([str(why), *parts]))
+    return _MEASURED.sub("…", "; ".join([str(why), *parts]))
 
 
 def error_record(error: MetalwrightError) -> dict[str, Any]:

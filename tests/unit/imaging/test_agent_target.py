@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from metalwright.imaging.agent.failures import AgentError
 from metalwright.imaging.agent.records import Disk, DiskContent, DiskRule
-from metalwright.imaging.agent.target import is_same_wwn, pick_disk
+from metalwright.imaging.agent.target import check_content, is_same_wwn, pick_disk
 
 TEXT = st.one_of(st.none(), st.sampled_from(["A", "B", "C"]))
 SIZES = st.integers(0, 20)
@@ -89,3 +89,33 @@ def test_the_order_of_disks_changes_nothing(disks: tuple[Disk, ...], rule: DiskR
 )
 def test_wwns_are_compared_without_their_spelling(kernel: str | None, bmc: str, is_same: bool) -> None:
     assert is_same_wwn(kernel, bmc) is is_same
+
+
+STAMP = {"node": "lab-1", "journal": "j1", "run": "r1", "written": "2026-11-30T12:00:00Z"}
+
+
+def holding(state: str, stamp: dict[str, str] | None = None) -> Disk:
+    content = DiskContent(state, (), stamp)
+    return Disk("/dev/nvme0n1", "S1", None, "m", 4 << 30, "NVMe", False, False, content)
+
+
+@pytest.mark.parametrize("disk", [holding("blank"), holding("ours", {**STAMP, "run": "r0"})])
+def test_a_blank_disk_and_this_nodes_own_may_be_written(disk: Disk) -> None:
+    check_content(disk, False, STAMP)
+
+
+@pytest.mark.parametrize(
+    "disk",
+    [
+        holding("foreign"),
+        holding("ours"),
+        holding("ours", {**STAMP, "journal": "lost"}),
+        holding("ours", {**STAMP, "node": "lab-9"}),
+    ],
+    ids=["foreign", "no stamp", "another journal", "another node"],
+)
+def test_any_other_disk_is_refused_unless_overwriting_was_ordered(disk: Disk) -> None:
+    with pytest.raises(AgentError) as caught:
+        check_content(disk, False, STAMP)
+    assert caught.value.code == "foreign-disk"
+    check_content(disk, True, STAMP)

@@ -313,6 +313,20 @@ def test_foreign_content_needs_overwrite(held: Journal, clock: HandClock, is_all
     assert caught.value.hint == "if it may be destroyed: --overwrite lab-1"
 
 
+@pytest.mark.parametrize("other", [{"journal": "lost"}, {"node": "lab-9"}])
+def test_a_disk_of_another_journal_or_node_needs_overwrite(
+    held: Journal, clock: HandClock, other: dict[str, str]
+) -> None:
+    stamp = held.deployments.get("d1", clock.now).task.stamp
+    ours = DISK.model_copy(update={"content": DiskContent(state="ours", stamp=stamp.model_copy(update=other))})
+    with pytest.raises(GrantError) as caught:
+        ask(held, clock, ours)
+    assert next(iter(other.values())) in (caught.value.found or "")
+    held.grants.expire("g1", "replaced")
+    held.grants.issue(grant(clock, "g2", overwrite=True))
+    assert ask(held, clock, ours) == 1
+
+
 def test_a_ramdisk_of_an_earlier_run_is_refused(held: Journal, clock: HandClock) -> None:
     held.leases.take("lab-1", "r2")
     with pytest.raises(LockHeldError) as caught:

@@ -39,6 +39,8 @@ def test_an_older_holder_cannot_end_the_lease_of_a_newer_one(journal: Journal) -
 def test_a_run_on_another_machine_is_not_displaced(journal: Journal, journal_file: Path) -> None:
     journal.leases.take("lab-1", "r1")
     _move_to_another_host(journal_file)
+    with pytest.raises(LockHeldError):
+        journal.leases.check_free("lab-1")
     with pytest.raises(LockHeldError) as caught:
         journal.leases.take("lab-1", "r2")
     assert caught.value.found is not None

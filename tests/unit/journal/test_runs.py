@@ -8,7 +8,7 @@ import pytest
 from tests.unit.journal.conftest import HandClock
 
 from metalwright import __version__
-from metalwright.errors import BmcRefusedError, JournalError
+from metalwright.errors import BmcRefusedError, DeployError, JournalError
 from metalwright.journal.journal import Journal
 from metalwright.model.addresses import KnownGood
 from metalwright.model.phase import NodeState, Phase
@@ -114,6 +114,26 @@ def test_another_failure_is_not_an_identical_one(journal: Journal) -> None:
         journal.runs.finish_phase(journal.runs.begin_phase(run.id, "lab-1", Phase.BIOS), "failed", why=why)
     attempts = journal.attempts.get("lab-1", Phase.BIOS)
     assert (attempts.count, attempts.identical_failures) == (3, 1)
+
+
+def test_failures_that_differ_in_measured_numbers_alone_are_identical(journal: Journal) -> None:
+    run = journal.runs.start("provision")
+    for found in ("last heard 181 s ago", "last heard 200.5 s ago", "HTTP 400", "HTTP 503"):
+        record = journal.runs.begin_phase(run.id, "lab-1", Phase.IMAGE)
+        journal.runs.finish_phase(record, "failed", error=DeployError("it failed", found=found))
+        if found.startswith("last"):
+            last = journal.attempts.get("lab-1", Phase.IMAGE).identical_failures
+    assert (last, journal.attempts.get("lab-1", Phase.IMAGE).identical_failures) == (2, 1)
+
+
+def test_a_refusal_to_act_again_leaves_the_count_of_failures_alone(journal: Journal) -> None:
+    run = journal.runs.start("provision")
+    for is_attempt in (True, True, False):
+        record = journal.runs.begin_phase(run.id, "lab-1", Phase.BIOS)
+        error = DeployError("it failed" if is_attempt else "not acting again")
+        journal.runs.finish_phase(record, "failed", error=error, is_attempt=is_attempt)
+    attempts = journal.attempts.get("lab-1", Phase.BIOS)
+    assert (attempts.identical_failures, attempts.last_failure) == (2, "it failed")
 
 
 def test_a_kill_between_intent_and_outcome_counts_as_an_attempt(journal: Journal) -> None:
