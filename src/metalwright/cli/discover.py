@@ -14,6 +14,7 @@ from metalwright.cli.context import CliContext, print_json
 from metalwright.cli.discovery_text import as_json as discovery_json
 from metalwright.cli.discovery_text import print_discovery, sighting_line
 from metalwright.errors import UsageError
+from metalwright.model.phase import NodeState
 from metalwright.model.repository import SiteRepository
 from metalwright.redfish.access import limits_of
 from metalwright.redfish.discovery import Discovery, Sighting, Target, conclude, record, sweep, targets_of
@@ -118,4 +119,8 @@ def _sweep(
 def _record(site: Workspace, found: Discovery) -> Discovery:
     when = datetime.now(UTC)
     claimed = tuple(record(item, site.journal.pins, site.journal.bmc_addresses, when) for item in found.claimed)
+    for item in claimed:
+        node = item.claim.node.name
+        if item.error is None and site.journal.nodes.get(node) is None:
+            site.journal.nodes.set_state(node, NodeState.CLAIMED, "found by discover")
     return replace(found, claimed=claimed)

@@ -98,6 +98,13 @@ def test_the_address_is_remembered_for_other_commands(first: RunningService, tmp
     assert (run.code, run.json["nodes"][0]["verdict"]) == (0, "PASS"), run.out
 
 
+def test_a_claimed_node_says_so_in_its_status(first: RunningService, tmp_path: Path) -> None:
+    site = make_site(tmp_path, [ONE], 1)
+    assert [node["state"] for node in site.run("status", "--json").json["nodes"]] == ["planned"]
+    assert site.run("discover", f"127.85.0.1:{port_of(first)}").code == 0
+    assert [node["state"] for node in site.run("status", "--json").json["nodes"]] == ["claimed"]
+
+
 def test_a_file_of_targets_is_read_with_its_comments(first: RunningService, tmp_path: Path) -> None:
     hosts = tmp_path / "hosts.txt"
     hosts.write_text(f"# row a\n\n127.85.0.1:{port_of(first)}  # lab-1\n")
