@@ -1,4 +1,4 @@
-"""Rules for all tests: virtual machines boot one test at a time, required captures are never skipped, notes are shown.
+"""Rules for all tests: a file stays on one worker, virtual machines boot one at a time, required captures are never skipped, notes are shown.
 
 A test that calls ``record_property("note", text)`` gets the text into the summary, also from a worker.
 """
@@ -8,11 +8,14 @@ from __future__ import annotations
 import os
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from metalwright.simulator.loopback import ensure_loopback_up
 
+VIRTUAL_MACHINES = ("tests/lab/", "tests/docs/test_commands.py")
 CAPTURES = Path(__file__).parent / "captures"
 
 
@@ -21,11 +24,21 @@ def pytest_sessionstart() -> None:
     ensure_loopback_up()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep tests that boot virtual machines on one worker of ``pytest -n … --dist loadgroup``."""
-    for item in items:
-        if item.get_closest_marker("lab"):
-            item.add_marker(pytest.mark.xdist_group("lab"))
+class FileScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist ships no types
+    """Keeps the tests of a file on one worker, in their order, and all that boot virtual machines on one as well.
+
+    Marks do not reach the scheduler: what ``--dist loadgroup`` adds to the names of tests is dropped by pytest 9.2.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return "virtual machines" if file.startswith(VIRTUAL_MACHINES) else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FileScheduling:
+    """Schedule by file, whatever ``--dist`` says."""
+    return FileScheduling(config, log)
 
 
 @pytest.hookimpl(wrapper=True)

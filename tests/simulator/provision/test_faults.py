@@ -85,7 +85,6 @@ def pair(tmp_path_factory: pytest.TempPathFactory, tiny_image: tuple[Path, str])
 
 
 @pytest.mark.long
-@pytest.mark.xdist_group("pair")
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
@@ -113,7 +112,6 @@ def test_a_bmc_that_accepts_and_does_nothing_is_found_out(pair: World, fault: st
 
 
 @pytest.mark.long
-@pytest.mark.xdist_group("pair")
 def test_a_ramdisk_that_cannot_reach_the_boot_server_writes_nothing_and_powers_off(pair: World) -> None:
     pair.edit("inventory/site.yaml", "address_for_node: 127.0.0.1", "address_for_node: 127.0.0.2")
     try:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.simulator.provision.world import Options, World, world
 
-pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("racked")]
+pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.fixture(scope="module")

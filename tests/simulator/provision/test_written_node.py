@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.simulator.provision.world import World, world
 
-pytestmark = [pytest.mark.timeout(600), pytest.mark.xdist_group("written")]
+pytestmark = pytest.mark.timeout(600)
 
 DEPLOYS = ("credentials", "firmware", "bios", "harden", "eject", "boot_disk", "power", "address")
 
