@@ -1,4 +1,4 @@
-"""Rules for all tests: a file stays on one worker, virtual machines boot one at a time, required captures are never skipped, notes are shown.
+"""Rules for all tests: a file stays on one worker, virtual machines boot one at a time, required captures are run.
 
 A test that calls ``record_property("note", text)`` gets the text into the summary, also from a worker.
 """

@@ -20,7 +20,7 @@ from metalwright.journal.tables import NodeRunRow, PhaseRow, RunRow
 from metalwright.journal.writers import user_at_host
 from metalwright.model.phase import Phase
 
-_MEASURED = re.compile(r"\d+(?:\.\d+)?(?=\s?(?:s\b|bytes\b|%))")
+_MEASURED = re.compile(r"\d+(?:\.\d+)?(?=\s?(?:s\b|bytes\b|commands\b|%))")
 
 
 class Runs:
