@@ -15,7 +15,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 TESTS = ROOT / "tests"
 CATALOGUES = TESTS / "failures"
-_TEST_NAME = re.compile(r"test_([a-z]{2})_(\d{2})[a-z]?_\w+$")
+_AREAS = "rt|in|di|bi|pw|bv|fw|ac|ad|im|st|py|dr|ap|rv"
+_TEST_NAME = re.compile(rf"test_({_AREAS})_(\d{{2}})[a-z]?_\w+$")
 _KEYS = {"failure", "not_handled"}
 
 
@@ -75,8 +76,8 @@ def render() -> str:
     open_ones = sum(failure.not_handled is not None for failure in every)
     lines = [
         "# Known failures\n",
-        "What other people's provisioning code met with real hardware, and what metalwright does about it. Each line is "
-        "proven by a test that carries the id in its name.\n",
+        "What other people's provisioning code met with real hardware, and what metalwright does about it. "
+        "Each line is proven by a test that carries the id in its name.\n",
         f"{len(every)} failures; {tested} with a test; {open_ones} not handled, or not fully.\n",
     ]
     for area in known:
