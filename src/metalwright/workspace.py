@@ -19,7 +19,7 @@ from metalwright.model.blueprint import Blueprint
 from metalwright.model.digests import recipe_digest
 from metalwright.model.repository import SiteRepository
 from metalwright.planning import Desired
-from metalwright.redfish.places import Place, places_of
+from metalwright.redfish.places import Place, known_places_of
 from metalwright.secrets.bmc_credentials import BmcCredentials
 from metalwright.secrets.opening import open_bmc_credentials
 from metalwright.ssh import Target
@@ -80,14 +80,7 @@ class Workspace:
         Raises:
             AddressError: nothing is known.
         """
-        places = places_of(self.repository, self.journal.bmc_addresses, self.repository.node(node))
-        if not places:
-            raise AddressError(
-                "nobody knows where the BMC of this node is",
-                where=node,
-                hint="metalwright discover finds it; metalwright addresses allocate gives it an address",
-            )
-        return places
+        return known_places_of(self.repository, self.journal.bmc_addresses, self.repository.node(node))
 
     def ssh_target(self, node: str) -> Target:
         """Where SSH to the node goes.

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -23,10 +22,10 @@ from metalwright.journal.opening import open_journal
 from metalwright.loading import SitePaths
 from metalwright.model.deployment import Deployment
 from metalwright.model.grant import Grant
-from metalwright.model.rack import Node
 from metalwright.model.repository import SiteRepository
 from metalwright.redfish import Limits, LoginLatch, MemoryLatch, MemoryPins, PinStore
 from metalwright.redfish.links import Declared
+from metalwright.redfish.places import known_places_of
 from metalwright.secrets.bmc_credentials import BmcCredentials
 from metalwright.secrets.opening import open_bmc_credentials
 from metalwright.workspace import Workspace
@@ -148,7 +147,9 @@ def node_endpoint(name: str) -> Endpoint:
     redfish = services.repository.site.redfish
     return Endpoint(
         key=node.name,
-        addresses=tuple(_addresses(services, node)),
+        addresses=tuple(
+            str(place) for place in known_places_of(services.repository, services.journal.bmc_addresses, node)
+        ),
         secrets=StoredSecrets(services.credentials, node.name),
         guard=NodeGuard(node, lambda: services.lock(node.name), lambda: services.grant(node.name)),
         pins=services.journal.pins,
@@ -160,29 +161,3 @@ def node_endpoint(name: str) -> Endpoint:
         allow_http=os.environ.get(HTTP_VARIABLE) == "1",
         order_medium=lambda: services.order_medium(node.name),
     )
-
-
-def _addresses(services: SiteServices, node: Node) -> Sequence[str]:
-    """Where the BMC may be: where it was seen last, where it was allocated, where the rack file says."""
-    repository = services.repository
-    default_port = node.bmc_port or repository.site.redfish.port
-    found: list[str] = []
-    seen = services.journal.bmc_addresses.get(node.name)
-    if seen is not None:
-        found.append(_authority(seen.address, seen.port))
-    network = repository.network_of_purpose("oob-management")
-    allocated = repository.addresses.of_node(node.name).get(network.name) if network else None
-    found += [_authority(address, default_port) for address in (allocated, node.bmc_address) if address]
-    if not found:
-        raise UsageError(
-            "nobody knows where the BMC of this node is",
-            where=node.name,
-            expected="an address seen by discovery, an allocation, or bmc_address in the rack file",
-            hint=f"metalwright discover finds it; metalwright addresses allocate gives {node.name} one",
-        )
-    return list(dict.fromkeys(found))
-
-
-def _authority(address: str, port: int) -> str:
-    host = f"[{address}]" if ipaddress.ip_address(address).version == 6 else address
-    return f"{host}:{port}"

@@ -19,7 +19,7 @@ from metalwright.redfish.client import Contact
 from metalwright.redfish.inventory import ALL_PARTS, Part, read_reports
 from metalwright.redfish.logins import Login, as_logins, logged_in, login_of_environment
 from metalwright.redfish.pins import MemoryPins
-from metalwright.redfish.places import place_of
+from metalwright.redfish.places import known_places_of
 from metalwright.redfish.state import Limits
 from metalwright.secrets.bmc_credentials import BmcCredentials
 
@@ -48,12 +48,12 @@ class NodeBmcs:
         """A client of the node's BMC, logged in. A first-use certificate is not pinned yet: identity comes first.
 
         Raises:
-            UsageError: nobody knows where the BMC is.
+            AddressError: nobody knows where the BMC is.
             RedfishError: it cannot be reached, shows another certificate than the pinned one, refuses every login.
         """
         pinned = self.journal.pins.get(node.name)
         contact = Contact(
-            place_of(self.repository, self.journal.bmc_addresses, node).url,
+            known_places_of(self.repository, self.journal.bmc_addresses, node)[0].url,
             key=node.name,
             pins=MemoryPins({node.name: pinned} if pinned is not None else {}),
             latch=LoginLatch(self.journal.refused_logins, self.credentials.latch_key),
@@ -72,7 +72,7 @@ class NodeBmcs:
 
         Raises:
             IdentityError: the BMC has no host, or several and none of them is alone in agreeing.
-            UsageError, RedfishError: as :meth:`opened`.
+            AddressError, RedfishError: as :meth:`opened`.
         """
         async with self.opened(node) as client:
             reports = await read_reports(client, address=client.contact.origin.host, parts=parts)

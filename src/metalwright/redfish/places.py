@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from metalwright.errors import UsageError
+from metalwright.errors import AddressError
 from metalwright.model.rack import Node
 from metalwright.model.repository import SiteRepository
 
@@ -59,18 +59,18 @@ def places_of(repository: SiteRepository, book: AddressBook, node: Node) -> tupl
     return tuple(dict.fromkeys(found))
 
 
-def place_of(repository: SiteRepository, book: AddressBook, node: Node) -> Place:
-    """Where to look for the node's BMC.
+def known_places_of(repository: SiteRepository, book: AddressBook, node: Node) -> tuple[Place, ...]:
+    """The same, and at least one.
 
     Raises:
-        UsageError: nobody knows; the hint names ``discover``.
+        AddressError: nobody knows; the hint names ``discover``.
     """
     places = places_of(repository, book, node)
     if not places:
-        raise UsageError(
-            "the address of this node's BMC is not known",
+        raise AddressError(
+            "nobody knows where the BMC of this node is",
             where=node.name,
             expected="an address in the journal, in addresses.lock, or bmc_address in the rack file",
-            hint="metalwright discover finds and records it",
+            hint="metalwright discover finds it; metalwright addresses allocate gives it an address",
         )
-    return places[0]
+    return places
