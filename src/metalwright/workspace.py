@@ -27,7 +27,7 @@ from metalwright.ssh import Target
 
 @dataclass(frozen=True)
 class Workspace:
-    """Open it with :func:`open_workspace`."""
+    """Open it with :func:`open_workspace`, or with :func:`workspace_at` for the life of the process."""
 
     paths: SitePaths
     repository: SiteRepository
@@ -124,8 +124,17 @@ def open_workspace(root: Path) -> Iterator[Workspace]:
         LoadingError, InvalidFilesError: the site's files are wrong.
         JournalError, SecretError: the state cannot be used; nothing was changed.
     """
-    root = root.resolve()
-    repository = load_site(root)
+    workspace = workspace_at(root.resolve(), load_site(root.resolve()))
+    with workspace.journal:
+        yield workspace
+
+
+def workspace_at(root: Path, repository: SiteRepository) -> Workspace:
+    """Open journal and secret store of the site ``repository`` that was loaded from ``root``.
+
+    Raises:
+        JournalError, SecretError: the state cannot be used; nothing was changed.
+    """
     paths = SitePaths(root)
-    with open_journal(repository.site, paths.state) as journal:
-        yield Workspace(paths, repository, journal, open_bmc_credentials(repository.site, paths.state))
+    credentials = open_bmc_credentials(repository.site, paths.state)
+    return Workspace(paths, repository, open_journal(repository.site, paths.state), credentials)

@@ -16,19 +16,12 @@ from metalwright.connectors.secrets import BmcSecrets, EnvironmentSecrets, Store
 from metalwright.errors import GrantError, UsageError
 from metalwright.imaging.ordering import order_deployment
 from metalwright.journal.bmcs import LoginLatch as JournalLatch
-from metalwright.journal.journal import Journal
 from metalwright.journal.locks import NodeLock
-from metalwright.journal.opening import open_journal
-from metalwright.loading import SitePaths
 from metalwright.model.deployment import Deployment
 from metalwright.model.grant import Grant
-from metalwright.model.repository import SiteRepository
 from metalwright.redfish import Limits, LoginLatch, MemoryLatch, MemoryPins, PinStore
 from metalwright.redfish.links import Declared
-from metalwright.redfish.places import known_places_of
-from metalwright.secrets.bmc_credentials import BmcCredentials
-from metalwright.secrets.opening import open_bmc_credentials
-from metalwright.workspace import Workspace
+from metalwright.workspace import Workspace, workspace_at
 
 FINGERPRINT_VARIABLE = "METALWRIGHT_BMC_FINGERPRINT"
 HTTP_VARIABLE = "METALWRIGHT_ALLOW_HTTP"
@@ -59,17 +52,9 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class SiteServices:
-    """The site of this process, opened once: what people wrote, the journal, the BMC logins."""
+    """What this process may do to the nodes of its site: locks, grants, boot media."""
 
-    directory: Path
-    repository: SiteRepository
-    journal: Journal
-    credentials: BmcCredentials
-
-    @property
-    def state_dir(self) -> Path:
-        """``.metalwright`` of the site."""
-        return self.directory / ".metalwright"
+    workspace: Workspace
 
     @property
     def run(self) -> str | None:
@@ -78,17 +63,17 @@ class SiteServices:
 
     def lock(self, node: str) -> Lock:
         """Take the node's lock, or the one inherited from the parent. Raises LockHeldError."""
-        return NodeLock(self.state_dir, node).acquire(self.run)
+        return NodeLock(self.workspace.paths.state, node).acquire(self.run)
 
     def deployment(self, node: str) -> Deployment | None:
         """Return the newest deployment of a node that is not final, or None."""
-        found = self.journal.deployments.newest_of_node(node, datetime.now(UTC))
+        found = self.workspace.journal.deployments.newest_of_node(node, datetime.now(UTC))
         return None if found is None or found.state.is_final else found
 
     def grant(self, node: str) -> Grant | None:
         """Return the grant that now allows to write the pinned image to the node, for this process's run."""
-        sha256 = self.repository.blueprint_of(node).image.file_sha256
-        return self.journal.grants.find_valid(node, sha256, datetime.now(UTC), run=self.run)
+        sha256 = self.workspace.blueprint(node).image.file_sha256
+        return self.workspace.journal.grants.find_valid(node, sha256, datetime.now(UTC), run=self.run)
 
     def order_medium(self, node: str) -> str:
         """Make the node's boot medium and return its URL; the node's lock is held.
@@ -96,25 +81,17 @@ class SiteServices:
         Without a run of metalwright behind it (plain pyinfra) this starts one, and the lease stays: the ramdisk asks
         for *go* long after this process has ended. Raises GrantError, ImageError or JournalError.
         """
-        workspace = Workspace(SitePaths(self.directory), self.repository, self.journal, self.credentials)
-        run = self.run
+        run, journal = self.run, self.workspace.journal
         if run is None:
-            run = self.journal.runs.start("pyinfra", sys.argv[1:]).id
-            self.journal.leases.take(node, run)
-        return order_deployment(workspace, node, run).media_url
+            run = journal.runs.start("pyinfra", sys.argv[1:]).id
+            journal.leases.take(node, run)
+        return order_deployment(self.workspace, node, run).media_url
 
 
 @lru_cache(maxsize=4)
 def services_at(directory: Path) -> SiteServices:
     """Open journal and secrets of the site in ``directory``. Raises LoadingError, JournalError or SecretError."""
-    repository = repository_at(directory)
-    state_dir = directory / ".metalwright"
-    return SiteServices(
-        directory,
-        repository,
-        open_journal(repository.site, state_dir),
-        open_bmc_credentials(repository.site, state_dir),
-    )
+    return SiteServices(workspace_at(directory, repository_at(directory)))
 
 
 def ad_hoc_endpoint(address: str) -> Endpoint:
@@ -143,17 +120,15 @@ def node_endpoint(name: str) -> Endpoint:
     if named is None:
         raise UsageError("no such node in the inventory", where=name, hint="METALWRIGHT_SITE names the site repository")
     services = services_at(site_dir())
-    node = named[1]
-    redfish = services.repository.site.redfish
+    node, workspace = named[1], services.workspace
+    redfish = workspace.repository.site.redfish
     return Endpoint(
         key=node.name,
-        addresses=tuple(
-            str(place) for place in known_places_of(services.repository, services.journal.bmc_addresses, node)
-        ),
-        secrets=StoredSecrets(services.credentials, node.name),
+        addresses=tuple(str(place) for place in workspace.bmc_places(node.name)),
+        secrets=StoredSecrets(workspace.bmc_credentials, node.name),
         guard=NodeGuard(node, lambda: services.lock(node.name), lambda: services.grant(node.name)),
-        pins=services.journal.pins,
-        latch=JournalLatch(services.journal.refused_logins, services.credentials.latch_key),
+        pins=workspace.journal.pins,
+        latch=JournalLatch(workspace.journal.refused_logins, workspace.bmc_credentials.latch_key),
         limits=Limits(redfish.connect_timeout_s, redfish.read_timeout_s, in_flight=redfish.requests_in_flight),
         declared=Declared(
             node.serial if "serial" in node.identity else None, node.uuid if "uuid" in node.identity else None

@@ -15,15 +15,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from metalwright.connectors.services import SiteServices
-from metalwright.journal.opening import open_journal
 from metalwright.loading.locks import write_addresses
 from metalwright.loading.repository import load_site
 from metalwright.model.addresses import AddressLock, Allocation
-from metalwright.secrets.opening import open_bmc_credentials
 from metalwright.simulator.running import RunningService, service_in_thread
 from metalwright.simulator.spec import BmcSpec, MachineSpec
 from metalwright.skeleton import create_site
+from metalwright.workspace import Workspace, workspace_at
 
 FACTORY_PASSWORD = "factory-secret"
 SITE = """schema: 1
@@ -85,24 +83,17 @@ class LabSite:
         """Run a deploy of the site with ``-y --json``."""
         return self.pyinfra("-y", "--json", "inventory/bmcs.py", f"deploys/{name}.py", *arguments, **environment)
 
-    def services(self) -> SiteServices:
+    def workspace(self) -> Workspace:
         """What the connector opens, opened here."""
         os.environ.setdefault("FACTORY_PASSWORD", FACTORY_PASSWORD)
-        repository = load_site(self.root)
-        state_dir = self.root / ".metalwright"
-        return SiteServices(
-            self.root,
-            repository,
-            open_journal(repository.site, state_dir),
-            open_bmc_credentials(repository.site, state_dir),
-        )
+        return workspace_at(self.root, load_site(self.root))
 
     def grant(self, node: str) -> None:
         """Give the node a grant for the image that its blueprint pins."""
-        services = self.services()
-        image = services.repository.blueprint_of(node).image.file_sha256
-        services.journal.grants.make(node, image_sha256=image, plan="test", how="typed", valid_for=timedelta(hours=1))
-        services.journal.close()
+        workspace = self.workspace()
+        image, valid_for = workspace.blueprint(node).image.file_sha256, timedelta(hours=1)
+        with workspace.journal as journal:
+            journal.grants.make(node, image_sha256=image, plan="test", how="typed", valid_for=valid_for)
 
     def writes(self, node: str) -> list[str]:
         """``METHOD path`` of the writes that the machine's BMC saw, sessions left out."""

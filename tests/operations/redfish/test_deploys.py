@@ -27,9 +27,9 @@ def test_bios_is_written_once_and_in_force_after_the_restart(site: LabSite) -> N
 def test_the_factory_password_is_replaced_and_shown_nowhere(site: LabSite) -> None:
     first = site.pyinfra("-y", "-vvv", "--debug-all", "inventory/bmcs.py", "deploys/credentials.py")
     assert first.code == 0, first.text
-    services = site.services()
-    login = services.credentials.current("lab-1")
-    services.journal.close()
+    workspace = site.workspace()
+    login = workspace.bmc_credentials.current("lab-1")
+    workspace.journal.close()
     assert login is not None
     assert login.password.reveal() not in first.text
     assert FACTORY_PASSWORD not in first.text

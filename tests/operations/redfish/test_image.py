@@ -24,7 +24,7 @@ from tests.operations.redfish.deployments import make_deployment
 
 
 def order(self, node):
-    self.journal.deployments.create(make_deployment(node, "r-" + node, {secret!r}))
+    self.workspace.journal.deployments.create(make_deployment(node, "r-" + node, {secret!r}))
     return {url!r}
 
 

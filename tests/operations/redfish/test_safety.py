@@ -63,9 +63,8 @@ def test_a_changed_certificate_and_a_dead_bmc_stop_their_hosts_only(pair: LabSit
     assert pair.deploy("boot_disk").code == 0
     changed = pair.machines["lab-1"]
     logins = len(changed.system.log.of_kind("LoginSucceeded"))
-    services = pair.services()
-    services.journal.pins.replace("lab-1", "0" * 64, why="the test expects another certificate")
-    services.journal.close()
+    with pair.workspace().journal as journal:
+        journal.pins.replace("lab-1", "0" * 64, why="the test expects another certificate")
     run = pair.pyinfra("-y", "inventory/bmcs.py", *PATCH)
     assert run.code == 1
     assert "[lab-1]" in run.text
