@@ -22,7 +22,7 @@ from metalwright.planning import Desired
 from metalwright.redfish.places import Place, known_places_of
 from metalwright.secrets.bmc_credentials import BmcCredentials
 from metalwright.secrets.opening import open_bmc_credentials
-from metalwright.ssh import Target
+from metalwright.ssh import Target, target_of
 
 
 @dataclass(frozen=True)
@@ -88,16 +88,12 @@ class Workspace:
         Raises:
             AddressError: the node has neither an ``ssh:`` entry nor a host-management address.
         """
-        declared, user = self.repository.node(node), self.repository.site.ssh.user
-        if declared.ssh is not None:
-            return Target(node, declared.ssh.host, declared.ssh.port, user)
-        network = self.repository.network_of_purpose("host-management")
-        address = self.repository.addresses.of_node(node).get(network.name) if network else None
-        if address is None:
+        target = target_of(self.repository, self.repository.node(node))
+        if target is None:
             raise AddressError(
                 "no host-management address is allocated", where=node, hint="run `metalwright addresses allocate`"
             )
-        return Target(node, address, 22, user)
+        return target
 
     def ssh_host_key(self, node: str) -> str | None:
         """The key that the node must show: of its newest deployment, else of its last known-good tuple in git."""
@@ -109,7 +105,7 @@ class Workspace:
 
     def known_hosts(self) -> Path:
         """The site's own known_hosts file."""
-        return self.paths.state / "known_hosts"
+        return self.paths.known_hosts
 
     def _site_inputs(self) -> dict[str, object]:
         site = self.repository.site.to_json()

@@ -7,14 +7,16 @@ from typing import Any
 
 from metalwright.connectors.bmcs import repository_at, site_dir
 from metalwright.imaging.packages import mirror_path, read_public_key
+from metalwright.loading import SitePaths
 from metalwright.model.blueprint import Blueprint
 from metalwright.model.package import package_pins
 from metalwright.model.rack import Node
 from metalwright.model.repository import SiteRepository
 from metalwright.model.site import Site
+from metalwright.ssh.keys import login_key_path
+from metalwright.ssh.target import target_of
 
 Host = tuple[str, dict[str, Any]]
-STATE = ".metalwright"
 KEYRING = "/etc/apt/keyrings/metalwright.asc"
 """Where a node keeps the public key of the package mirror."""
 
@@ -38,27 +40,28 @@ def node_groups(directory: Path | None = None) -> dict[str, list[Host]]:
 
 def node_host(repository: SiteRepository, node: Node, directory: Path) -> Host | None:
     """Name and plain-JSON data of one node; ``None`` while it has no address. Holds no secret."""
-    where = ssh_address(repository, node)
-    if where is None:
+    target = target_of(repository, node)
+    if target is None:
         return None
-    site, blueprint = repository.site, repository.blueprint_of(node.name)
+    site, blueprint, paths = repository.site, repository.blueprint_of(node.name), SitePaths(directory)
     data: dict[str, Any] = {
         "node": node.name,
         "fqdn": f"{node.name}.{site.domain}",
         "blueprint": node.blueprint,
-        "ssh_hostname": where[0],
-        "ssh_port": where[1],
-        "ssh_user": site.ssh.user,
-        "ssh_known_hosts_file": str((directory / STATE / "known_hosts").resolve()),
+        "ssh_hostname": target.hostname,
+        "ssh_port": target.port,
+        "ssh_user": target.user,
+        "ssh_known_hosts_file": str(paths.known_hosts.resolve()),
         "ssh_strict_host_key_checking": "yes",
-        "_sudo": site.ssh.user != "root",
+        "_sudo": target.user != "root",
         "ntp_servers": list(site.ntp),
         "admins": [admin.to_json() for admin in site.admins],
         "package_pins": [pin.to_json() for pin in package_pins(blueprint.software)],
-        **package_sources(site, blueprint, directory / STATE),
+        **package_sources(site, blueprint, paths.state),
     }
-    key = login_key_path(site, directory)
-    return node.name, data | ({"ssh_key": str(key)} if key else {})
+    key = login_key_path(site, paths)
+    is_there = site.ssh.private_key is not None or key.exists()
+    return node.name, data | ({"ssh_key": str(key)} if is_there else {})
 
 
 def package_sources(site: Site, blueprint: Blueprint, state: Path) -> dict[str, Any]:
@@ -74,23 +77,6 @@ def package_sources(site: Site, blueprint: Blueprint, state: Path) -> dict[str, 
     return {"apt_sources": [f"deb [signed-by={KEYRING}] {url} ./"], "apt_keyring": public_key}
 
 
-def login_key_path(site: Site, directory: Path) -> Path | None:
-    """The private key to log in with: the one that the site names, else its own when it has been made."""
-    if site.ssh.private_key is not None:
-        return (directory / Path(site.ssh.private_key).expanduser()).resolve()
-    own = directory / STATE / "ssh" / "id_ed25519"
-    return own.resolve() if own.exists() else None
-
-
 def netloc(address: str, port: int) -> str:
     """Address and port as a URL writes them."""
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
-
-
-def ssh_address(repository: SiteRepository, node: Node) -> tuple[str, int] | None:
-    """Where the node's sshd is reached: as the inventory says, else its own host-management address."""
-    if node.ssh is not None:
-        return node.ssh.host, node.ssh.port
-    network = repository.network_of_purpose("host-management")
-    address = repository.addresses.of_node(node.name).get(network.name) if network else None
-    return (address, 22) if address else None

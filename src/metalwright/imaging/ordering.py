@@ -22,7 +22,7 @@ from metalwright.model.deployment import Deployment
 from metalwright.model.grant import Grant
 from metalwright.model.image import Image, Stamp
 from metalwright.model.rack import Node
-from metalwright.ssh.keys import ensure_private_key, public_half
+from metalwright.ssh.keys import ensure_private_key, login_key_path, public_half
 from metalwright.workspace import Workspace
 
 CACHE_VARIABLE = "METALWRIGHT_CACHE"
@@ -47,10 +47,9 @@ def cache_dir() -> Path:
 
 def login_key(workspace: Workspace) -> Path:
     """The private key that metalwright logs in to nodes with, made for the site when none is named."""
-    named = workspace.repository.site.ssh.private_key
-    if named is not None:
-        return workspace.paths.root / Path(named).expanduser()
-    return ensure_private_key(workspace.paths.state / "ssh" / "id_ed25519")
+    site = workspace.repository.site
+    path = login_key_path(site, workspace.paths)
+    return ensure_private_key(path) if site.ssh.private_key is None else path
 
 
 def pinned_image(workspace: Workspace, node: str) -> tuple[Image, Path]:

@@ -71,6 +71,11 @@ class SitePaths:
         """``.metalwright``: journal, locks, secrets, logs."""
         return self.root / ".metalwright"
 
+    @property
+    def known_hosts(self) -> Path:
+        """The site's own known_hosts file, git-ignored."""
+        return self.state / "known_hosts"
+
     def blueprint(self, ref: str) -> Path:
         """The file of ``name@version``."""
         name, _, version = ref.partition("@")

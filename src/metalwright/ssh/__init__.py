@@ -4,7 +4,7 @@ from metalwright.ssh.known_hosts import forget_host, known_hosts_line, read_host
 from metalwright.ssh.login import connect
 from metalwright.ssh.probe import Probe, probe
 from metalwright.ssh.session import Completed, Session
-from metalwright.ssh.target import Target, normal_host_key
+from metalwright.ssh.target import Target, normal_host_key, target_of
 
 __all__ = [
     "Completed",
@@ -18,4 +18,5 @@ __all__ = [
     "probe",
     "read_host_key",
     "record_host_key",
+    "target_of",
 ]

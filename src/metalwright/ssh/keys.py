@@ -17,6 +17,15 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from metalwright.errors import SshAuthError
+from metalwright.loading import SitePaths
+from metalwright.model.site import Site
+
+
+def login_key_path(site: Site, paths: SitePaths) -> Path:
+    """The private key to log in to nodes with: the one that the site names, else its own, which may not be made yet."""
+    if site.ssh.private_key is not None:
+        return (paths.root / Path(site.ssh.private_key).expanduser()).resolve()
+    return (paths.state / "ssh" / "id_ed25519").resolve()
 
 
 def ensure_private_key(path: Path) -> Path:

@@ -10,6 +10,8 @@ from paramiko.pkey import UnknownKeyType
 from paramiko.ssh_exception import SSHException
 
 from metalwright.errors import SshHostKeyError
+from metalwright.model.rack import Node
+from metalwright.model.repository import SiteRepository
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,16 @@ class Target:
 
     def __str__(self) -> str:
         return f"{self.node} {self.user}@{self.hostname}:{self.port}"
+
+
+def target_of(repository: SiteRepository, node: Node) -> Target | None:
+    """Where SSH to ``node`` goes: as its rack file says, else its own host-management address; None without one."""
+    user = repository.site.ssh.user
+    if node.ssh is not None:
+        return Target(node.name, node.ssh.host, node.ssh.port, user)
+    network = repository.network_of_purpose("host-management")
+    address = repository.addresses.of_node(node.name).get(network.name) if network is not None else None
+    return Target(node.name, address, user=user) if address is not None else None
 
 
 def normal_host_key(text: str) -> str:

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 from tests.desired import KEY, blueprint, networks, node, site
 
-from metalwright.connectors.nodes import Host, login_key_path, node_host, package_sources
+from metalwright.connectors.nodes import Host, node_host, package_sources
+from metalwright.loading import SitePaths
 from metalwright.model.addresses import AddressLock, Allocation
 from metalwright.model.rack import Rack
 from metalwright.model.repository import SiteRepository
+from metalwright.ssh.keys import login_key_path
 
 
 def repository(*, has_address: bool = True, **node_changes: object) -> SiteRepository:
@@ -77,10 +79,11 @@ def test_a_mirror_of_the_blueprint_is_used_with_its_key(tmp_path: Path, address:
     }
 
 
-def test_the_login_key_is_the_named_one_or_the_sites_own(tmp_path: Path) -> None:
-    assert login_key_path(site(), tmp_path) is None
+def test_the_login_key_is_the_named_one_or_the_sites_own_once_it_is_made(tmp_path: Path) -> None:
+    assert "ssh_key" not in host_of(repository(), tmp_path)[1]
     own = tmp_path / ".metalwright" / "ssh" / "id_ed25519"
     own.parent.mkdir(parents=True)
     own.touch()
-    assert login_key_path(site(), tmp_path) == own
-    assert login_key_path(site(ssh={"private_key": "keys/a"}), tmp_path) == tmp_path / "keys" / "a"
+    assert host_of(repository(), tmp_path)[1]["ssh_key"] == str(own)
+    named = site(ssh={"private_key": "keys/a"})
+    assert login_key_path(named, SitePaths(tmp_path)) == tmp_path / "keys" / "a"
