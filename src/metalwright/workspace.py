@@ -24,6 +24,9 @@ from metalwright.secrets.bmc_credentials import BmcCredentials
 from metalwright.secrets.opening import open_bmc_credentials
 from metalwright.ssh import Target, target_of
 
+RUN_VARIABLE = "METALWRIGHT_RUN"
+"""Tells a child process which run it works for."""
+
 
 @dataclass(frozen=True)
 class Workspace:

@@ -14,8 +14,9 @@ from metalwright.errors import BmcAuthError
 from metalwright.model.report import HardwareReport
 from metalwright.redfish.access import NodeBmcs
 from metalwright.redfish.client import Contact
+from metalwright.redfish.credentials import PASSWORD_VARIABLE, USER_VARIABLE
 from metalwright.redfish.inventory import read_reports
-from metalwright.redfish.logins import PASSWORD_VARIABLE, USER_VARIABLE, logged_in, login_of_environment
+from metalwright.redfish.logins import logged_in, login_of_environment
 from metalwright.redfish.state import Limits
 from metalwright.workspace import open_workspace
 

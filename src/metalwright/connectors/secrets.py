@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Protocol
 
 from metalwright.errors import SecretError
-from metalwright.redfish import Credentials
+from metalwright.redfish.credentials import PASSWORD_VARIABLE, Credentials, credentials_of_environment
 from metalwright.secrets.bmc_credentials import BmcCredentials, Candidate
 from metalwright.secrets.passwords import PasswordRules
 from metalwright.secrets.value import Secret
 
-USER_VARIABLE = "METALWRIGHT_BMC_USER"
-PASSWORD_VARIABLE = "METALWRIGHT_BMC_PASSWORD"  # noqa: S105 - the name of a variable, not a password
 MEDIA_URL = "media-url"
 STAGED_PASSWORD = "staged-password"  # noqa: S105 - the name of a reference, not a password
 
@@ -49,17 +46,19 @@ class EnvironmentSecrets:
     """Credentials from ``METALWRIGHT_BMC_USER`` and ``METALWRIGHT_BMC_PASSWORD``; nothing can be staged."""
 
     def candidates(self, manufacturer: str | None = None) -> Sequence[Credentials]:
-        """Return the pair of the environment, or nothing when it is not set."""
+        """Return the pair of the environment, or nothing when it is not set. Raises UsageError for half a pair."""
         del manufacturer
-        user, password = os.environ.get(USER_VARIABLE), os.environ.get(PASSWORD_VARIABLE)
-        return (Credentials(user, password),) if user and password is not None else ()
+        credentials = credentials_of_environment()
+        return (credentials,) if credentials is not None else ()
 
     def worked(self, credentials: Credentials) -> None:
         """Nothing to remember."""
 
     def state(self) -> dict[str, Any]:
         """The environment's own user."""
-        return {"user": os.environ.get(USER_VARIABLE), "origin": "environment", "is_staged": False}
+        credentials = credentials_of_environment()
+        user = credentials.username if credentials is not None else None
+        return {"user": user, "origin": "environment", "is_staged": False}
 
     def stage(self, min_length: int | None, max_length: int | None) -> None:
         """Refuse: a password that is kept nowhere locks everybody out."""

@@ -21,11 +21,10 @@ from metalwright.model.deployment import Deployment
 from metalwright.model.grant import Grant
 from metalwright.redfish import Limits, LoginLatch, MemoryLatch, MemoryPins, PinStore
 from metalwright.redfish.links import Declared
-from metalwright.workspace import Workspace, workspace_at
+from metalwright.workspace import RUN_VARIABLE, Workspace, workspace_at
 
 FINGERPRINT_VARIABLE = "METALWRIGHT_BMC_FINGERPRINT"
 HTTP_VARIABLE = "METALWRIGHT_ALLOW_HTTP"
-RUN_VARIABLE = "METALWRIGHT_RUN"
 
 
 def no_medium() -> str:

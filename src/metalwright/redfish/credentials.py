@@ -12,6 +12,11 @@ import os
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from metalwright.errors import UsageError
+
+USER_VARIABLE = "METALWRIGHT_BMC_USER"
+PASSWORD_VARIABLE = "METALWRIGHT_BMC_PASSWORD"  # noqa: S105 - the name of a variable, not a password
+
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
@@ -24,6 +29,21 @@ class Credentials:
         """Return a name for this pair that tells nothing about it without ``hmac_key``: 32 hex digits."""
         text = f"{len(self.username)}:{self.username}{self.password}".encode()
         return hmac.new(hmac_key, text, hashlib.sha256).hexdigest()[:32]
+
+
+def credentials_of_environment() -> Credentials | None:
+    """The login in METALWRIGHT_BMC_USER and METALWRIGHT_BMC_PASSWORD, if they are set.
+
+    Raises:
+        UsageError: only one of them is set.
+    """
+    user, password = os.environ.get(USER_VARIABLE), os.environ.get(PASSWORD_VARIABLE)
+    if user is None and password is None:
+        return None
+    if user is None or password is None:
+        missing = USER_VARIABLE if user is None else PASSWORD_VARIABLE
+        raise UsageError("half a login is set", where=missing, hint=f"set {USER_VARIABLE} and {PASSWORD_VARIABLE}")
+    return Credentials(user, password)
 
 
 class LoginLatch(Protocol):

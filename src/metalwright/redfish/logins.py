@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
-from metalwright.errors import BmcAuthError, UsageError
+from metalwright.errors import BmcAuthError
 from metalwright.redfish.async_client import AsyncClient
 from metalwright.redfish.client import Contact
-from metalwright.redfish.credentials import Credentials
+from metalwright.redfish.credentials import Credentials, credentials_of_environment
 from metalwright.secrets.bmc_credentials import Candidate
-
-USER_VARIABLE = "METALWRIGHT_BMC_USER"
-PASSWORD_VARIABLE = "METALWRIGHT_BMC_PASSWORD"  # noqa: S105 - the name of a variable, not a password
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,18 +22,9 @@ class Login:
 
 
 def login_of_environment() -> Login | None:
-    """The login in METALWRIGHT_BMC_USER and METALWRIGHT_BMC_PASSWORD, if they are set.
-
-    Raises:
-        UsageError: only one of them is set.
-    """
-    user, password = os.environ.get(USER_VARIABLE), os.environ.get(PASSWORD_VARIABLE)
-    if user is None and password is None:
-        return None
-    if user is None or password is None:
-        missing = USER_VARIABLE if user is None else PASSWORD_VARIABLE
-        raise UsageError("half a login is set", where=missing, hint=f"set {USER_VARIABLE} and {PASSWORD_VARIABLE}")
-    return Login(Credentials(user, password), "environment")
+    """The login of the environment, if it has one. Raises UsageError for half a login."""
+    credentials = credentials_of_environment()
+    return None if credentials is None else Login(credentials, "environment")
 
 
 @asynccontextmanager

@@ -26,11 +26,10 @@ from metalwright.runner.observe_bmc import BmcObserver
 from metalwright.runner.observe_os import look_at_os
 from metalwright.runner.pyinfra_process import PyinfraCall, PyinfraResult, preview_pyinfra, run_pyinfra
 from metalwright.ssh import record_host_key
-from metalwright.workspace import Workspace
+from metalwright.workspace import RUN_VARIABLE, Workspace
 
 BMC_INVENTORY = "inventory/bmcs.py"
 OS_INVENTORY = "inventory/nodes.py"
-RUN_VARIABLE = "METALWRIGHT_RUN"
 BMC_TIMEOUT_S = 900.0
 SOFTWARE_TIMEOUT_S = 3600.0
 
