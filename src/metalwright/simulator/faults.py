@@ -23,6 +23,11 @@ KINDS: dict[str, str] = {
     "override-ignored": "accepts a boot override and forgets it at the next boot",
     "media-refused": "refuses every medium",
     "bios-ignored": "accepts BIOS attributes and does not apply them at the reset",
+    "account-flag-ignored": "makes an account with the opposite of the Enabled that was asked for",
+    "disabled-login-accepted": "lets a disabled account log in",
+    "password-too-simple": "refuses every password with the vendor's own message about its complexity",
+    "lockout-read-only": "refuses to change the lock-out settings (`status` 400), or ignores the change (200)",
+    "clock-behind-ntp": "a read of the clock that NTP has not yet corrected",
     "address-ignored": "accepts a new address and stays where it is",
     "certificate-changed": "gets a new TLS certificate at once",
 }

@@ -61,6 +61,14 @@ class BmcSpec(_Spec):
     max_password_length: int = 20
     lockout_threshold: int = 5
     lockout_s: int = 60
+    account_slots: int = Field(default=0, ge=0)
+    """Fixed account slots of which the first is reserved; POST is then refused. 0: accounts are made and removed."""
+    is_password_cut: bool = False
+    """Longer passwords than ``max_password_length`` are accepted, and only their beginning counts."""
+    is_clock_from_ntp: bool = False
+    """NTP works: it corrects the clock, and ``DateTime`` is refused while it is on."""
+    oem: Literal["", "dell", "supermicro", "hpe"] = ""
+    """Whose OEM settings (lockdown, syslog) the manager offers."""
     max_sessions: int = 16
     session_timeout_s: int = 1800
 

@@ -73,6 +73,8 @@ class ManagerSettings(BaseModel):
     ssh_enabled: bool = True
     http_enabled: bool = True
     clock_offset_s: float = 0.0
+    is_locked: bool = False
+    syslog_servers: list[str] = Field(default_factory=list)
 
 
 class MachineState(BaseModel):
@@ -82,6 +84,7 @@ class MachineState(BaseModel):
     manager: ManagerSettings = Field(default_factory=ManagerSettings)
     accounts: list[Account] = Field(default_factory=list)
     lockout_threshold: int | None = None
+    lockout_s: int | None = None
     bios: dict[str, BiosValue] = Field(default_factory=dict)
     bios_pending: dict[str, BiosValue] = Field(default_factory=dict)
     bios_applied_at: str | None = None

@@ -45,6 +45,8 @@ MESSAGES: dict[str, tuple[int, str, str, str]] = {
     "SessionLimitExceeded": (503, "Critical", "All sessions are taken.", "Close one, then try again."),
     "PreconditionFailed": (412, "Critical", "The resource changed since it was read.", "Read it again."),
     "CouldNotEstablishConnection": (400, "Critical", "No connection to %1.", "Check the URI and the network."),
+    "SMC.1.0.PasswordComplexity": (400, "Warning", "The password is too simple.", "Use three kinds of characters."),
+    "IDRAC.2.8.LOCK": (403, "Critical", "The system is locked down.", "End the lockdown first."),
     "ResourceAtUriInUnknownFormat": (400, "Critical", "What is at %1 cannot be used.", "Check what is served there."),
 }
 
@@ -64,7 +66,7 @@ class Message:
             text = text.replace(f"%{position}", f"'{arg}'")
         data: Json = {
             "@odata.type": "#Message.v1_1_2.Message",
-            "MessageId": f"{BASE}.{self.key}",
+            "MessageId": self.key if "." in self.key else f"{BASE}.{self.key}",
             "Message": text,
             "MessageArgs": list(self.args),
             "MessageSeverity": severity,

@@ -118,6 +118,8 @@ def _check_privilege(call: Call, route: Route, method: str) -> None:
     if account.must_change and not is_own_account:
         refusal = refuse("PasswordChangeRequired", own)
         raise refusal
+    if method in _WRITES and call.bmc.state.manager.is_locked and not route.is_open_when_locked:
+        raise refuse("IDRAC.2.8.LOCK")
     if method in _WRITES and account.role == "ReadOnly" and not is_own_account:
         raise refuse("InsufficientPrivilege")
     if method in _WRITES and account.role == "Operator" and not route.path.startswith(f"{ROOT}/Systems"):

@@ -87,7 +87,7 @@ class Bmc:
 
     def _make_factory_account(self) -> None:
         factory = self.spec.bmc
-        account = make_account("1", factory.user, factory.password.get_secret_value())
+        account = make_account("2" if factory.account_slots else "1", factory.user, factory.password.get_secret_value())
         account.must_change = factory.must_change_password
         self.state.accounts.append(account)
         self.system.save()

@@ -120,6 +120,7 @@ class Route:
     is_anonymous: bool = False
     is_anonymous_create: bool = False
     is_volatile: bool = False
+    is_open_when_locked: bool = False
     content_type: str = "application/json"
 
     @property

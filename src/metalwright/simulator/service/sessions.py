@@ -54,12 +54,18 @@ class Gate:
         changed = self._system.state.lockout_threshold
         return self._system.spec.bmc.lockout_threshold if changed is None else changed
 
+    @property
+    def lockout_s(self) -> int:
+        """How long a lock lasts."""
+        changed = self._system.state.lockout_s
+        return self._system.spec.bmc.lockout_s if changed is None else changed
+
     def check_password(self, user: str, password: str) -> Account:
         """The account that this name and password open; raises a 401 refusal."""
         account = next((a for a in self._system.state.accounts if a.user == user), None)
         if account is None:
             raise self._refused(user, "no such account")
-        if not account.enabled:
+        if not account.enabled and self._system.faults.take("disabled-login-accepted") is None:
             raise self._refused(user, "the account is disabled")
         if account.locked_until > self._clock():
             raise self._refused(user, "the account is locked")
@@ -112,7 +118,7 @@ class Gate:
     def _count_failure(self, account: Account) -> None:
         account.failures += 1
         if self.lockout_threshold and account.failures >= self.lockout_threshold:
-            seconds = self._system.spec.bmc.lockout_s
+            seconds = self.lockout_s
             account.locked_until = self._clock() + seconds
             account.failures = 0
             self._system.log.add("AccountLocked", account.user, seconds)

@@ -12,6 +12,8 @@ from metalwright.simulator.state import Account
 
 _PATH = f"{ROOT}/AccountService"
 _MAX_ACCOUNTS = 10
+MISSING_SLOT = "3"
+"""Of fixed slots this one is listed and cannot be read, as seen at real ones."""
 ROLES = {
     "Administrator": ["Login", "ConfigureManager", "ConfigureUsers", "ConfigureComponents", "ConfigureSelf"],
     "Operator": ["Login", "ConfigureComponents", "ConfigureSelf"],
@@ -32,7 +34,13 @@ def routes() -> list[Route]:
         Route(
             _PATH,
             read=_service,
-            patch=Patch({"AccountLockoutThreshold": Field(int, check=_check_threshold)}, _set_threshold),
+            patch=Patch(
+                {
+                    "AccountLockoutThreshold": Field(int, check=_check_threshold),
+                    "AccountLockoutDuration": Field(int, check=_check_threshold),
+                },
+                _set_lockout,
+            ),
         ),
         Route(f"{_PATH}/Accounts", read=_accounts, create=_create),
         Route(f"{_PATH}/Accounts/{{id}}", read=_account, patch=Patch(fields, _change), delete=_delete),
@@ -53,8 +61,8 @@ def _service(call: Call) -> Json:
         "MinPasswordLength": factory.min_password_length,
         "MaxPasswordLength": factory.max_password_length,
         "AccountLockoutThreshold": call.bmc.gate.lockout_threshold,
-        "AccountLockoutDuration": factory.lockout_s,
-        "AccountLockoutCounterResetAfter": factory.lockout_s,
+        "AccountLockoutDuration": call.bmc.gate.lockout_s,
+        "AccountLockoutCounterResetAfter": call.bmc.gate.lockout_s,
         "AuthFailureLoggingThreshold": 1,
         "Accounts": link(f"{_PATH}/Accounts"),
         "Roles": link(f"{_PATH}/Roles"),
@@ -62,22 +70,35 @@ def _service(call: Call) -> Json:
 
 
 def _check_threshold(value: int) -> str | None:
-    return None if 0 <= value <= 100 else "PropertyValueOutOfRange"
+    return None if 0 <= value <= 3600 else "PropertyValueOutOfRange"
 
 
-async def _set_threshold(call: Call, values: Json) -> None:
-    call.bmc.state.lockout_threshold = values["AccountLockoutThreshold"]
+async def _set_lockout(call: Call, values: Json) -> None:
+    fault = call.bmc.system.faults.take("lockout-read-only")
+    if fault is not None and fault.status == 400:
+        raise refuse("PropertyNotWritable", next(iter(values)), about=next(iter(values)))
+    if fault is not None:
+        return
+    state = call.bmc.state
+    state.lockout_threshold = values.get("AccountLockoutThreshold", state.lockout_threshold)
+    state.lockout_s = values.get("AccountLockoutDuration", state.lockout_s)
     call.bmc.system.save()
 
 
 def _accounts(call: Call) -> Json:
-    return collection(f"{_PATH}/Accounts", "ManagerAccount", "Accounts", [a.id for a in call.bmc.state.accounts])
+    made = [account.id for account in call.bmc.state.accounts]
+    slots = [str(number) for number in range(1, call.bmc.spec.bmc.account_slots + 1)]
+    return collection(f"{_PATH}/Accounts", "ManagerAccount", "Accounts", slots or made)
 
 
 def _find(call: Call) -> Account:
+    """The account, or an empty one for a slot that nobody uses; a slot number of three is missing on purpose."""
     for account in call.bmc.state.accounts:
         if account.id == call.params["id"]:
             return account
+    number = call.params["id"]
+    if number.isdecimal() and number != MISSING_SLOT and 1 <= int(number) <= call.bmc.spec.bmc.account_slots:
+        return Account(id=number, user="", salt="", digest="", enabled=False)
     raise refuse("ResourceMissingAtURI", call.path)
 
 
@@ -120,14 +141,24 @@ def _role(call: Call) -> Json:
 
 def _password_message(call: Call, password: str) -> Message | None:
     factory = call.bmc.spec.bmc
+    if call.bmc.system.faults.take("password-too-simple") is not None:
+        return Message("SMC.1.0.PasswordComplexity", (), "Password")
     if len(password) < factory.min_password_length:
         return Message("StringValueTooShort", ("Password", str(factory.min_password_length)), "Password")
-    if len(password) > factory.max_password_length:
+    if len(password) > factory.max_password_length and not factory.is_password_cut:
         return Message("StringValueTooLong", ("Password", str(factory.max_password_length)), "Password")
     return None
 
 
+def _kept(call: Call, password: str) -> str:
+    """The part of a password that the BMC keeps."""
+    factory = call.bmc.spec.bmc
+    return password[: factory.max_password_length] if factory.is_password_cut else password
+
+
 async def _create(call: Call) -> Answer:
+    if call.bmc.spec.bmc.account_slots:
+        raise refuse("OperationNotAllowed")
     accounts = call.bmc.state.accounts
     body: dict[str, Any] = call.body
     missing = [name for name in ("UserName", "Password", "RoleId") if not isinstance(body.get(name), str)]
@@ -142,8 +173,10 @@ async def _create(call: Call) -> Answer:
     if len(accounts) >= _MAX_ACCOUNTS:
         raise refuse("ResourceExhaustion", "accounts")
     number = str(1 + max((int(account.id) for account in accounts), default=0))
-    account = make_account(number, body["UserName"], body["Password"], body["RoleId"])
+    account = make_account(number, body["UserName"], _kept(call, body["Password"]), body["RoleId"])
     account.enabled = body.get("Enabled", True) is True
+    if call.bmc.system.faults.take("account-flag-ignored") is not None:
+        account.enabled = not account.enabled
     accounts.append(account)
     call.bmc.system.save()
     created = _as_json(call, account)
@@ -166,13 +199,15 @@ async def _change(call: Call, values: Json) -> None:
         and (not is_own or set(values) != {"Password"})
     ):
         raise refuse("InsufficientPrivilege")
+    if account.id == "1" and call.bmc.spec.bmc.account_slots:
+        raise refuse("PropertyNotWritable", "UserName", about="UserName")
     if "UserName" in values:
         _check_user_name(call, values["UserName"], account)
     if "Password" in values:
         problem = _password_message(call, values["Password"])
         if problem is not None:
             raise Refusal((problem,))
-        account.digest = digest_password(account.salt, values["Password"])
+        account.digest = digest_password(account.salt, _kept(call, values["Password"]))
         account.must_change = False
         account.failures = 0
     if values.get("Enabled") is False:
@@ -184,6 +219,8 @@ async def _change(call: Call, values: Json) -> None:
         account.user = values["UserName"]
     if "Locked" in values:
         account.locked_until = 0.0
+    if account.user and account not in call.bmc.state.accounts:
+        call.bmc.state.accounts.append(account)  # a slot that nobody used until now
     call.bmc.system.save()
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from metalwright.simulator.events import iso_time
 from metalwright.simulator.service.answers import Json, refuse
 from metalwright.simulator.service.bmc import CHASSIS, MANAGER, ROOT, SYSTEM
+from metalwright.simulator.service.resources import oem
 from metalwright.simulator.service.routes import Answer, Call, Field, Patch, Route, link, listing
 from metalwright.simulator.state import StaticAddress
 
@@ -27,6 +28,8 @@ def routes() -> list[Route]:
         "IPMI.ProtocolEnabled": Field(bool),
         "SSH.ProtocolEnabled": Field(bool),
         "HTTP.ProtocolEnabled": Field(bool),
+        "Oem.Hpe.RemoteSyslogEnabled": Field(bool),
+        "Oem.Hpe.RemoteSyslogServer": Field(str),
     }
     port_fields = {
         "IPv4StaticAddresses": Field(list, check=_check_static),
@@ -45,6 +48,13 @@ def routes() -> list[Route]:
 
 
 def _manager(call: Call) -> Json:
+    body = _standard_manager(call)
+    for name, members in oem.manager_links(call).items():
+        body[name] = {**body.get(name, {}), **members}
+    return body
+
+
+def _standard_manager(call: Call) -> Json:
     spec, bmc = call.bmc.spec, call.bmc
     return {
         "@odata.id": MANAGER,
@@ -57,7 +67,7 @@ def _manager(call: Call) -> Json:
         "FirmwareVersion": spec.firmware.get("BMC"),
         "UUID": bmc.state.service_uuid,
         "ServiceEntryPointUUID": bmc.state.service_uuid,
-        "DateTime": bmc.system.now(),
+        "DateTime": _clock(call),
         "DateTimeLocalOffset": "+00:00",
         "PowerState": "On",
         "Status": _OK,
@@ -74,6 +84,17 @@ def _manager(call: Call) -> Json:
     }
 
 
+def _clock(call: Call) -> str:
+    """The BMC's time. NTP corrects it, where the machine has NTP; with the fault only after some reads."""
+    bmc = call.bmc
+    manager = bmc.state.manager
+    is_wrong = manager.ntp_enabled and bmc.spec.bmc.is_clock_from_ntp and manager.clock_offset_s
+    if is_wrong and bmc.system.faults.take("clock-behind-ntp") is None:
+        manager.clock_offset_s = 0.0
+        bmc.system.save()
+    return bmc.system.now()
+
+
 def _check_time(text: str) -> str | None:
     try:
         is_aware = datetime.fromisoformat(text).tzinfo is not None
@@ -83,6 +104,8 @@ def _check_time(text: str) -> str | None:
 
 
 async def _set_time(call: Call, values: Json) -> None:
+    if call.bmc.state.manager.ntp_enabled and call.bmc.spec.bmc.is_clock_from_ntp:
+        raise refuse("PropertyNotWritable", "DateTime", about="DateTime")
     wanted = datetime.fromisoformat(values["DateTime"]).timestamp()
     call.bmc.state.manager.clock_offset_s = wanted - call.bmc.clock()
     call.bmc.system.save()
@@ -110,6 +133,7 @@ def _protocol(call: Call) -> Json:
         "SSH": {"ProtocolEnabled": manager.ssh_enabled, "Port": 22},
         "IPMI": {"ProtocolEnabled": manager.ipmi_enabled, "Port": 623},
         "NTP": {"ProtocolEnabled": manager.ntp_enabled, "Port": 123, "NTPServers": manager.ntp_servers},
+        **oem.protocol_members(call),
     }
 
 
@@ -127,6 +151,7 @@ async def _set_protocol(call: Call, values: Json) -> None:
         "SSH.ProtocolEnabled": "ssh_enabled",
         "HTTP.ProtocolEnabled": "http_enabled",
     }
+    oem.set_hpe(call, values)
     for name, value in values.items():
         setattr(manager, names[name], value)
     call.bmc.system.save()

@@ -14,8 +14,8 @@ def routes() -> list[Route]:
     """Log in with POST, log out with DELETE."""
     return [
         Route(_PATH, read=_service, patch=Patch({"SessionTimeout": Field(int, check=_check_timeout)}, _set_timeout)),
-        Route(f"{_PATH}/Sessions", read=_sessions, create=_log_in, is_anonymous_create=True),
-        Route(f"{_PATH}/Sessions/{{id}}", read=_session, delete=_log_out),
+        Route(f"{_PATH}/Sessions", read=_sessions, create=_log_in, is_anonymous_create=True, is_open_when_locked=True),
+        Route(f"{_PATH}/Sessions/{{id}}", read=_session, delete=_log_out, is_open_when_locked=True),
     ]
 
 
