@@ -9,6 +9,9 @@ from metalwright.model.base import Frozen
 CANNOT_SEE = "has no resource for"
 """A problem that starts so, followed by the name of a part (``drives``), says that an empty list is no evidence."""
 
+CRITICAL = "is present, but its Health is Critical"
+"""The problem of a part that counts and that its BMC calls broken."""
+
 PowerState = Literal["On", "Off", "PoweringOn", "PoweringOff", "Paused"]
 
 
@@ -48,13 +51,14 @@ class ChassisFacts(Frozen):
 
 
 class Cpu(Frozen):
-    """One populated host socket."""
+    """One populated host socket. ``cores`` are those of the chip, ``enabled_cores`` those that the BIOS left on."""
 
     slot: str | None = None
     manufacturer: str | None = None
     model: str | None = None
     architecture: str | None = None
     cores: int | None = None
+    enabled_cores: int | None = None
     threads: int | None = None
     max_mhz: int | None = None
 
@@ -162,3 +166,9 @@ class HardwareReport(Frozen):
     def cannot_see(self, part: str) -> bool:
         """Whether the BMC has no resource that could list this part, so that an empty list proves nothing."""
         return any(problem.what.startswith(f"{CANNOT_SEE} {part}") for problem in self.problems)
+
+    @property
+    def critical_parts(self) -> tuple[str, ...]:
+        """The last URI segments of present parts that the BMC calls broken."""
+        uris = (problem.uri for problem in self.problems if problem.what == CRITICAL)
+        return tuple(uri.rstrip("/").rpartition("/")[2] for uri in uris)

@@ -82,12 +82,19 @@ _BY_MODEL = {_plain(accelerator.model): accelerator for accelerator in _BY_PCI_I
 _NVIDIA_CHIP = re.compile(r"^([0-9A-F]{4})-\d{3}-[A-Z]\d$", re.IGNORECASE)
 _FAMILY = re.compile(
     r"(?<![A-Z0-9])("
-    r"GB[23]00|GH200|[ABH][1238]00|[ABH]30|V100[SX]?|P100|A(?:2|10|10G|16|30|40)|L(?:2|4|20|40|40S)|T4"
+    r"GB[23]00|GH200|[ABH][1238]00|V100[SX]?|P100|A10G|L40S"
     r"|MI\d{2,3}[AX]?|GAUDI\s?\d?|HL-?\d{3}|GPU\s(?:MAX|FLEX)\s\d{3,4}|RTX\s(?:PRO\s)?\w*\d{4}\w*)(?![A-Z0-9])",
     re.IGNORECASE,
 )
+_SHORT_FAMILY = re.compile(
+    r"(?<![A-Z0-9])(A(?:2|10|16|30|40)|B30|H(?:20|30)|L(?:2|4|20|40)|T4)(?![A-Z0-9])", re.IGNORECASE
+)
+"""Names that slots, revisions and other cards bear too: they count where NVIDIA is named, or nothing else is."""
+
+_IS_NVIDIA = re.compile(r"nvidia|tesla|\bgpu\b", re.IGNORECASE)
 _NO_GPU = re.compile(
-    r"nv\s*switch|\bHGX\b|\bbaseboard\b|\bUBB\b|riser|\bswitch(ed)?\b|retimer|bridge|backplane|bluefield|\bDPU\b|audio",
+    r"nv\s*switch|\bHGX\b|\bbaseboard\b|\bUBB\b|riser|\bswitch(ed)?\b|retimer|bridge|backplane|bluefield|\bDPU\b|audio"
+    r"|\bmatrox\b|\baspeed\b",
     re.IGNORECASE,
 )
 _VENDORS = {0x10DE: NVIDIA, 0x1002: AMD, 0x1DA3: INTEL}
@@ -128,10 +135,17 @@ def by_board(model: str | None) -> Accelerator | None:
     return Accelerator(NVIDIA, f"NVIDIA {found.group(1).upper()}") if found is not None else None
 
 
-def is_gpu_name(*names: str | None) -> bool:
+def is_gpu_name(*names: str | None, maker: str | None = None) -> bool:
     """Whether a name is one of a GPU, and none of a board, switch or riser that also says *GPU*."""
     given = [name for name in names if name is not None]
-    return any(_FAMILY.search(name) for name in given) and not any(_NO_GPU.search(name) for name in given)
+    return any(_is_family(name, maker) for name in given) and not any(_NO_GPU.search(name) for name in given)
+
+
+def _is_family(name: str, maker: str | None) -> bool:
+    if _FAMILY.search(name):
+        return True
+    is_told = _IS_NVIDIA.search(f"{maker or ''} {name}") is not None
+    return _SHORT_FAMILY.search(name) is not None if is_told else _SHORT_FAMILY.fullmatch(name) is not None
 
 
 def is_no_gpu(*names: str | None) -> bool:

@@ -51,6 +51,7 @@ def _cpu(resource: Resource, summary: str | None) -> Cpu:
         model=model_of(resource, summary),
         architecture=resource.text("InstructionSet") or resource.text("ProcessorArchitecture"),
         cores=resource.positive("TotalCores") or resource.positive("TotalEnabledCores"),
+        enabled_cores=resource.positive("TotalEnabledCores"),
         threads=resource.positive("TotalThreads"),
         max_mhz=resource.positive("MaxSpeedMHz"),
     )

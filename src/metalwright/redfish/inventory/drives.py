@@ -30,7 +30,8 @@ class _Found:
 async def read_drives(walk: Walk, host: Host) -> tuple[Drive, ...] | None:
     """The drives of the host; ``()`` where storage is listed and holds none, ``None`` where nothing is known.
 
-    Places are asked in this order until one names drives: Storage, the chassis, SimpleStorage.
+    Storage and chassis are read both: backplanes list drives that no controller names. SimpleStorage counts only
+    where neither of them names a drive.
     """
     is_known = False
     if not _has_storage(host):
@@ -38,7 +39,7 @@ async def read_drives(walk: Walk, host: Host) -> tuple[Drive, ...] | None:
             return None
         walk.note(host.system.uri, f"{CANNOT_SEE} drives")
         return ()
-    for place in (_from_storage, _from_chassis, _from_simple_storage):
+    for place in (_from_storage_and_chassis, _from_simple_storage):
         found = await place(walk, host)
         if found.drives:
             return tuple(sorted(_once(found.drives), key=lambda drive: natural_key(drive.slot)))
@@ -47,6 +48,17 @@ async def read_drives(walk: Walk, host: Host) -> tuple[Drive, ...] | None:
         return ()
     walk.note(host.system.uri, f"says nothing of its drives (power state {host.system.raw('PowerState')})")
     return None
+
+
+async def _from_storage_and_chassis(walk: Walk, host: Host) -> _Found:
+    storage, chassis = await together([_from_storage(walk, host), _from_chassis(walk, host)])
+    if not storage.drives:
+        return _Found(chassis.drives, storage.is_known)
+    serials = {drive.serial for drive in storage.drives}
+    if None in serials:
+        return storage
+    more = [drive for drive in chassis.drives if drive.serial is not None and drive.serial not in serials]
+    return _Found([*storage.drives, *more], storage.is_known)
 
 
 def _has_storage(host: Host) -> bool:

@@ -2,40 +2,41 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from metalwright.errors import BmcAnswerError
+from metalwright.redfish.inventory.kinds import kinds_of
 from metalwright.redfish.inventory.resource import Resource
 from metalwright.redfish.inventory.walk import Listing, Walk, together
 
 SERVICE_ROOT = "/redfish/v1/"
 
-SystemKind = Literal["host", "baseboard", "dpu", "switch", "template"]
-
-_DPU = re.compile(r"bluefield|smartnic|\bdpu\b|\bipu\b|octeon|pensando", re.IGNORECASE)
-_BASEBOARD = re.compile(r"baseboard|\bhgx\b|\bubb\b", re.IGNORECASE)
 _COMPONENTS = frozenset({"component", "module", "card", "cartridge", "expansion", "ipbaseddrive", "storageenclosure"})
 _BOXES = ("rackmount", "standalone", "blade", "sled", "shelf", "drawer", "enclosure", "other")
 
 
 @dataclass(frozen=True)
 class Host:
-    """One host system with the chassis around it, the managers of it, and the baseboards that serve it."""
+    """One host system with the chassis around it, the managers of it, and the baseboards that serve it.
+
+    ``chassis`` are its own, ``shared`` those around several hosts: an enclosure holds their power supplies, and what
+    else it holds is nobody's unless a system links to it. ``has_stray_baseboards``: GPU baseboards are there, and
+    with several hosts nothing tells whose they are.
+    """
 
     system: Resource
     chassis: tuple[Resource, ...]
     managers: tuple[Resource, ...]
-    baseboards: tuple[Resource, ...]
-    is_alone: bool
+    baseboards: tuple[Resource, ...] = ()
+    shared: tuple[Resource, ...] = ()
+    has_stray_baseboards: bool = False
 
     @property
     def box(self) -> Resource | None:
         """The chassis that a technician would call the machine."""
         linked = [target.rstrip("/") for target in self.system.links("Links", "Chassis")]
-        return min(self.chassis, key=lambda chassis: _box_rank(chassis, linked), default=None)
+        return min((*self.chassis, *self.shared), key=lambda chassis: _box_rank(chassis, linked), default=None)
 
     @property
     def is_off(self) -> bool:
@@ -46,7 +47,8 @@ class Host:
     @property
     def enclosing_chassis(self) -> tuple[Resource, ...]:
         """The chassis that can hold power supplies: not boards, cards and modules."""
-        return tuple(chassis for chassis in self.chassis if _type_of(chassis) not in _COMPONENTS)
+        around = (*self.chassis, *self.shared)
+        return tuple(chassis for chassis in around if _type_of(chassis) not in _COMPONENTS) or around
 
 
 @dataclass(frozen=True)
@@ -75,67 +77,58 @@ async def read_estate(walk: Walk, with_chassis: bool = True) -> Estate:
         raise BmcAnswerError("the list of systems cannot be read", where=f"GET {systems.uri}", found=_why(walk))
     if systems.unreadable and not systems.resources:
         raise BmcAnswerError("no listed system can be read", where=f"GET {systems.uri}", found=_why(walk))
-    return Estate(root, _hosts(systems, managers, chassis), managers.resources)
+    return Estate(root, _hosts(root, systems, managers, chassis), managers.resources)
 
 
-def kind_of(system: Resource, others: Sequence[Resource]) -> SystemKind:
-    """Tell the host from what BMCs also list as a ComputerSystem.
-
-    A host has firmware set-up (Bios, BiosVersion, Boot). Without it, a system beside one that has it is a
-    baseboard; one that counts no processors and no memory is a switch or shelf. A DPU names itself.
-    """
-    if any(name.endswith("@Redfish.RequiredOnCreate") for name in system.body):
-        return "template"
-    if str(system.raw("SystemType")).casefold() == "dpu" or any(
-        _DPU.search(text) for text in (system.id, system.text("Model") or "", system.text("Name") or "")
-    ):
-        return "dpu"
-    if _has_set_up(system):
-        return "host"
-    if _BASEBOARD.search(system.id) or any(_has_set_up(other) for other in others):
-        return "baseboard"
-    counts_nothing = system.count("ProcessorSummary", "Count") == 0 and not system.number(
-        "MemorySummary", "TotalSystemMemoryGiB"
-    )
-    return "switch" if counts_nothing and system.raw("MemorySummary") is not None else "host"
-
-
-def _has_set_up(system: Resource) -> bool:
-    return system.link("Bios") is not None or system.text("BiosVersion") is not None
-
-
-def _hosts(systems: Listing, managers: Listing, chassis: Listing) -> tuple[Host, ...]:
-    kinds = {
-        system.uri: kind_of(system, [other for other in systems.resources if other is not system])
-        for system in systems.resources
-    }
+def _hosts(root: Resource, systems: Listing, managers: Listing, chassis: Listing) -> tuple[Host, ...]:
+    kinds = kinds_of(systems.resources, root)
     hosts = [system for system in systems.resources if kinds[system.uri] == "host"]
     baseboards = tuple(system for system in systems.resources if kinds[system.uri] == "baseboard")
-    alone = len(hosts) == 1
+    if len(hosts) == 1:
+        (system,) = hosts
+        return (Host(system, chassis.resources, _managers_of(system, managers.resources), baseboards),)
+    owners = _owners(hosts, chassis.resources)
+    shared = tuple(item for item in chassis.resources if len(owners[_key(item)]) != 1)
     return tuple(
         Host(
             system=system,
-            chassis=_chassis_of(system, hosts, chassis.resources),
+            chassis=tuple(item for item in chassis.resources if owners[_key(item)] == {_key(system)}),
             managers=_managers_of(system, managers.resources),
-            baseboards=baseboards if alone else (),
-            is_alone=alone,
+            shared=shared,
+            has_stray_baseboards=bool(baseboards),
         )
         for system in hosts
     )
 
 
-def _chassis_of(system: Resource, hosts: Sequence[Resource], chassis: Sequence[Resource]) -> tuple[Resource, ...]:
-    """With one host everything is its own; with several, what links to it or bears its name, and what is shared."""
-    if len(hosts) == 1:
-        return tuple(chassis)
-    owners = {item.uri: [host.uri for host in hosts if _belongs(item, host)] for item in chassis}
-    return tuple(item for item in chassis if not owners[item.uri] or system.uri in owners[item.uri])
+def _owners(hosts: Sequence[Resource], chassis: Sequence[Resource]) -> dict[str, set[str]]:
+    """Which hosts each chassis is of: those that it is linked with, else those of the chassis that contains it."""
+    direct = {_key(item): {_key(host) for host in hosts if _belongs(item, host)} for item in chassis}
+    parents = {_key(item): _keys(item.links("Links", "ContainedBy")) for item in chassis}
+    for item in chassis:
+        for child in _keys(item.links("Links", "Contains")):
+            parents.setdefault(child, []).append(_key(item))
+    return {uri: _inherited(uri, direct, parents, set()) for uri in direct}
+
+
+def _inherited(uri: str, direct: dict[str, set[str]], parents: dict[str, list[str]], seen: set[str]) -> set[str]:
+    if direct.get(uri) or uri in seen:
+        return direct.get(uri, set())
+    seen.add(uri)
+    return {owner for parent in parents.get(uri, ()) for owner in _inherited(parent, direct, parents, seen)}
+
+
+def _key(resource: Resource) -> str:
+    return resource.uri.rstrip("/")
+
+
+def _keys(targets: Sequence[str]) -> list[str]:
+    return [target.rstrip("/") for target in targets]
 
 
 def _belongs(chassis: Resource, system: Resource) -> bool:
-    forth = {target.rstrip("/") for target in system.links("Links", "Chassis")}
-    back = {target.rstrip("/") for target in chassis.links("Links", "ComputerSystems")}
-    return chassis.uri.rstrip("/") in forth or system.uri.rstrip("/") in back or chassis.id == system.id
+    is_linked = _key(chassis) in _keys(system.links("Links", "Chassis"))
+    return is_linked or _key(system) in _keys(chassis.links("Links", "ComputerSystems")) or chassis.id == system.id
 
 
 def _managers_of(system: Resource, managers: Sequence[Resource]) -> tuple[Resource, ...]:

@@ -7,7 +7,7 @@ themselves GPU do not count; two dies of one package count once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from metalwright.model.report import CANNOT_SEE, Gpu
 from metalwright.redfish.inventory import accelerators, quirks
@@ -23,21 +23,35 @@ async def read_gpus(walk: Walk, host: Host) -> tuple[Gpu, ...] | None:
     """GPU packages of the host; ``()`` if the BMC lists its devices and none is a GPU, ``None`` if it is unknown."""
     systems = (host.system, *host.baseboards)
     listings = await together(walk.listing(system.link("Processors")) for system in systems)
-    processors = [item for listing in listings for item in listing.resources if _is_gpu_processor(item)]
+    processors = _once_by_id([[item for item in listing.resources if _is_gpu_processor(item)] for listing in listings])
     hidden = [uri for listing in listings for uri in listing.unreadable if "gpu" in uri.casefold()]
     if processors or hidden:
         found = await together(_of_processor(walk, item) for item in processors if not item.is_absent)
-        gpus = [gpu_of(item) for item in with_board_names(packages(found), host)]
+        gpus = [gpu_of(item) for item in with_board_names(packages(once(found)), host)]
         return _sorted([*gpus, *(Gpu(slot=uri.rstrip("/").rpartition("/")[2]) for uri in hidden)])
     devices = await _devices(walk, host)
     if devices:
         return _sorted([gpu_of(item) for item in packages(devices)])
-    if not any(listing.is_known for listing in listings) or host.is_off:
-        walk.note(host.system.uri, f"says nothing of GPUs (power state {host.system.raw('PowerState')})")
+    if not any(listing.is_known for listing in listings) or host.is_off or host.has_stray_baseboards:
+        why = "GPU baseboards of unknown owner, " if host.has_stray_baseboards else ""
+        walk.note(host.system.uri, f"says nothing of GPUs ({why}power state {host.system.raw('PowerState')})")
         return None
-    if not any(chassis.raw("PCIeDevices") or chassis.raw("Links", "PCIeDevices") for chassis in host.chassis):
+    if not _lists_devices(host):
         walk.note(host.system.uri, f"{CANNOT_SEE} gpus other than its processors")
     return ()
+
+
+def _lists_devices(host: Host) -> bool:
+    places = [host.system.raw("PCIeDevices")]
+    for chassis in host.chassis:
+        places += [chassis.raw("PCIeDevices"), chassis.raw("Links", "PCIeDevices")]
+    return any(places)
+
+
+def _once_by_id(lists: Sequence[Sequence[Resource]]) -> list[Resource]:
+    """The host's processors and those that only a baseboard lists: one device can be listed by both, with one id."""
+    host_ids = {item.id for item in lists[0]}
+    return [*lists[0], *(item for others in lists[1:] for item in others if item.id not in host_ids)]
 
 
 def _sorted(gpus: Sequence[Gpu]) -> tuple[Gpu, ...]:
@@ -45,9 +59,12 @@ def _sorted(gpus: Sequence[Gpu]) -> tuple[Gpu, ...]:
 
 
 def _is_gpu_processor(resource: Resource) -> bool:
+    """Processors of type GPU, and accelerators (the type of OAM modules) unless they are of a maker of other things."""
     kind = (resource.text("ProcessorType") or "").casefold()
     names = (resource.text("Model"), resource.text("Name"))
-    return kind in ("gpu", "accelerator") and not accelerators.is_no_gpu(*names)
+    if kind not in ("gpu", "accelerator") or accelerators.is_no_gpu(*names):
+        return False
+    return kind == "gpu" or accelerators.is_gpu_name(*names) or _may_be_gpu(resource)
 
 
 async def _of_processor(walk: Walk, processor: Resource) -> Found:
@@ -69,11 +86,12 @@ async def _of_processor(walk: Walk, processor: Resource) -> Found:
 def _name_of(resource: Resource) -> str | None:
     """The property that names the GPU: Model, unless that is a part number and Name is the better one."""
     texts = [text for text in (resource.text("Model"), resource.text("Name")) if text is not None]
-    return next((text for text in texts if accelerators.is_gpu_name(text)), None)
+    maker = resource.text("Manufacturer")
+    return next((text for text in texts if accelerators.is_gpu_name(text, maker=maker)), None)
 
 
 async def _devices(walk: Walk, host: Host) -> list[Found]:
-    for place in (_pcie_devices, _hpe_devices, _graphics_controllers):
+    for place in (_pcie_devices, _linked_devices, _hpe_devices, _graphics_controllers):
         found = await place(walk, host)
         if found:
             return found
@@ -81,13 +99,27 @@ async def _devices(walk: Walk, host: Host) -> list[Found]:
 
 
 async def _pcie_devices(walk: Walk, host: Host) -> list[Found]:
-    listings = await together(walk.listing(chassis.link("PCIeDevices")) for chassis in host.chassis)
+    """What the collections of the chassis list, and that of the system where it is one."""
+    targets = [chassis.link("PCIeDevices") for chassis in host.chassis if _is_link(chassis.raw("PCIeDevices"))]
+    targets += [host.system.link("PCIeDevices")] if _is_link(host.system.raw("PCIeDevices")) else []
+    listings = await together(walk.listing(target) for target in dict.fromkeys(targets))
+    return await _gpus_among(walk, [item for listing in listings for item in listing.present])
+
+
+async def _linked_devices(walk: Walk, host: Host) -> list[Found]:
+    """What system and chassis link to one by one: some BMCs leave GPUs out of the collections, or have none."""
     linked = [target for chassis in host.chassis for target in chassis.links("Links", "PCIeDevices")]
     linked += host.system.links("PCIeDevices") if isinstance(host.system.raw("PCIeDevices"), list) else ()
-    present = [item for listing in listings for item in listing.present]
-    if not present:
-        present = list((await walk.linked(linked)).present)
-    found = await together(_of_device(walk, device) for device in present)
+    by_id = {target.rstrip("/").rpartition("/")[2]: target for target in linked}
+    return await _gpus_among(walk, list((await walk.linked(by_id.values())).present))
+
+
+def _is_link(value: object) -> bool:
+    return isinstance(value, (str, Mapping))
+
+
+async def _gpus_among(walk: Walk, devices: Sequence[Resource]) -> list[Found]:
+    found = await together(_of_device(walk, device) for device in devices)
     return once([item for item in found if item is not None])
 
 

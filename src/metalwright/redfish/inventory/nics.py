@@ -7,6 +7,7 @@ normal form, each once.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -76,12 +77,40 @@ async def _interfaces(walk: Walk, host: Host) -> tuple[Resource, ...] | None:
 async def _adapters(walk: Walk, host: Host) -> list[_Adapter] | None:
     listings = await together(walk.listing(chassis.link("NetworkAdapters")) for chassis in host.chassis)
     found = [resource for listing in listings for resource in listing.present]
-    if not found:
-        oem = await walk.listing(host.system.link(*quirks.HPE_ADAPTERS))
-        return [_hpe_adapter(resource) for resource in oem.present] or (
-            [] if any(listing.is_known for listing in listings) else None
-        )
-    return await together(_adapter(walk, resource) for resource in found)
+    if found:
+        return await together(_adapter(walk, resource) for resource in _once(found))
+    linked = await _of_interfaces(walk, host)
+    if linked:
+        return linked
+    oem = await walk.listing(host.system.link(*quirks.HPE_ADAPTERS))
+    is_known = any(listing.is_known for listing in listings) and not _has_shared_adapters(host)
+    return [_hpe_adapter(resource) for resource in oem.present] or ([] if is_known else None)
+
+
+async def _of_interfaces(walk: Walk, host: Host) -> list[_Adapter]:
+    """Adapters that only the system's NetworkInterfaces lead to (blades: the enclosure holds all adapters).
+
+    An interface without adapter stands for it where it has ports: both have the same collections.
+    """
+    interfaces = await walk.listing(host.system.link("NetworkInterfaces"))
+    adapters = await together(walk.resource(item.link("Links", "NetworkAdapter")) for item in interfaces.present)
+    known = [adapter for adapter in adapters if adapter is not None and not adapter.is_absent]
+    alone = [item for item, adapter in zip(interfaces.present, adapters, strict=True) if adapter is None]
+    read = await together(_adapter(walk, resource) for resource in [*_once(known), *alone])
+    return [adapter for adapter in read if adapter.ports or adapter.resource in known]
+
+
+def _has_shared_adapters(host: Host) -> bool:
+    return any(chassis.link("NetworkAdapters") is not None for chassis in host.shared)
+
+
+def _once(adapters: Sequence[Resource]) -> list[Resource]:
+    """An adapter can be served below two chassis (BlueField: card and BMC): same id, serial number and model."""
+    unique: dict[object, Resource] = {}
+    for item in adapters:
+        serial = item.identity("SerialNumber")
+        unique.setdefault((item.id, serial, item.text("Model")) if serial is not None else item.uri, item)
+    return list(unique.values())
 
 
 async def _adapter(walk: Walk, resource: Resource) -> _Adapter:

@@ -12,8 +12,7 @@ from metalwright.redfish.inventory.walk import Walk, together
 
 async def read_psus(walk: Walk, host: Host) -> tuple[Psu, ...] | None:
     """The supplies of the enclosing chassis; ``()`` where they list none, ``None`` where none says anything."""
-    chassis = host.enclosing_chassis or host.chassis
-    found = await together(_of_chassis(walk, item) for item in chassis)
+    found = await together(_of_chassis(walk, item) for item in host.enclosing_chassis)
     known = [supplies for supplies in found if supplies is not None]
     if not known:
         walk.note((host.box or host.system).uri, "no chassis describes its power supplies")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from metalwright.model.report import CRITICAL
 from metalwright.redfish.inventory import values
 from metalwright.redfish.inventory.values import Odd
 
@@ -117,7 +118,7 @@ class Resource:
         """Record a present part that calls itself critical: it counts, but somebody should look."""
         health = self.raw("Status", "Health")
         if isinstance(health, str) and health.casefold() == "critical":
-            self.note(self.uri, "is present, but its Health is Critical")
+            self.note(self.uri, CRITICAL)
 
     def _kept(self, read: Callable[[Any], T | Odd | None], path: tuple[str, ...]) -> T | None:
         value = read(self.raw(*path))

@@ -1,0 +1,63 @@
+"""What a ComputerSystem resource is: BMCs list baseboards, DPUs, switches and shelves as systems too. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from metalwright.redfish.inventory.resource import Resource
+
+SystemKind = Literal["host", "baseboard", "dpu", "switch", "template"]
+
+_DPU = re.compile(r"bluefield|smartnic|(?<![a-z])[di]pu(?![a-z])|octeon|pensando", re.IGNORECASE)
+_BASEBOARD = re.compile(r"baseboard|(?<![a-z])(hgx|ubb)(?![a-z])", re.IGNORECASE)
+_SWITCH = re.compile(r"nvswitch|\bswitch\b|power\s?shelf", re.IGNORECASE)
+
+
+def kinds_of(systems: Sequence[Resource], root: Resource) -> dict[str, SystemKind]:
+    """The kind of every system of one BMC, by URI.
+
+    Templates, DPUs and switches are known by what they say of themselves. Among the others, the host is the one that
+    can be set up and started; GPU baseboards (HGX, UBB) are named so, or offer neither beside one that does. A blade
+    that is off and says little still has a reset action and stays a host.
+    """
+    kinds = {system.uri: _by_itself(system, root) for system in systems}
+    rest = [system for system in systems if kinds[system.uri] is None]
+    able = [system for system in rest if _is_controllable(system) and not _BASEBOARD.search(system.id)]
+    for system in rest:
+        if able:
+            kinds[system.uri] = "host" if system in able else "baseboard"
+        else:
+            kinds[system.uri] = "baseboard" if _BASEBOARD.search(system.id) else "host"
+    return {uri: kind or "host" for uri, kind in kinds.items()}
+
+
+def _by_itself(system: Resource, root: Resource) -> SystemKind | None:
+    if any(name.endswith("@Redfish.RequiredOnCreate") for name in system.body):
+        return "template"
+    names = (system.id, system.text("Model") or "", system.text("Name") or "")
+    if str(system.raw("SystemType")).casefold() == "dpu" or any(map(_DPU.search, names)):
+        return "dpu"
+    if any(map(_SWITCH.search, names)):
+        return "switch"
+    is_equipment = not _has_set_up(system) or root.link("PowerEquipment") is not None
+    return "switch" if _counts_nothing(system) and is_equipment and not _BASEBOARD.search(system.id) else None
+
+
+def _has_set_up(system: Resource) -> bool:
+    return system.link("Bios") is not None or system.text("BiosVersion") is not None
+
+
+def _is_controllable(system: Resource) -> bool:
+    """Firmware set-up, or at least a boot choice or a reset: OpenBMC gives HGX baseboards none of them."""
+    is_startable = isinstance(system.raw("Boot"), Mapping) or system.raw("Actions", "#ComputerSystem.Reset") is not None
+    return _has_set_up(system) or is_startable
+
+
+def _counts_nothing(system: Resource) -> bool:
+    """An NVLink switch tray and a power shelf count their processors and memory as none, though they are on."""
+    if str(system.raw("PowerState")).casefold() == "off":
+        return False
+    no_memory = not system.number("MemorySummary", "TotalSystemMemoryGiB")
+    return system.count("ProcessorSummary", "Count") == 0 and no_memory and system.raw("MemorySummary") is not None
