@@ -9,6 +9,7 @@ from typing import Any
 import typer
 
 from metalwright.cli import app as cli
+from metalwright.cli.commands import COMMANDS
 
 NOTE = (
     "stdout is data, stderr is progress and logs. Exit codes: {done} done, or no difference; {error} error; "
@@ -18,7 +19,7 @@ NOTE = (
 
 def render() -> str:
     """Markdown of every command with its arguments and options."""
-    root: Any = typer.main.get_command(_application())
+    root: Any = typer.main.get_command(cli.app)
     codes = {
         "done": cli.EXIT_OK,
         "error": cli.EXIT_ERROR,
@@ -26,14 +27,9 @@ def render() -> str:
         "usage": cli.EXIT_USAGE,
     }
     parts = ["# Commands\n", NOTE.format(**codes), "## Options of every command\n", _parameters(root)]
-    parts += [part for name in root.commands for part in _command(root.commands[name], f"metalwright {name}")]
+    for name in COMMANDS:
+        parts += _command(root.get_command(None, name), f"metalwright {name}")
     return "\n".join(parts)
-
-
-def _application() -> typer.Typer:
-    if not cli.app.registered_commands:
-        cli._register_all()
-    return cli.app
 
 
 def _command(command: Any, path: str) -> Iterator[str]:

@@ -1,8 +1,7 @@
-"""The typer application: global options, one module a command, and how errors reach a person."""
+"""The typer application: global options, and how errors reach a person. The commands are in ``commands``."""
 
 from __future__ import annotations
 
-import importlib
 import logging
 import os
 import sys
@@ -14,30 +13,10 @@ import typer
 from typer.exceptions import TyperException
 
 from metalwright import __version__
+from metalwright.cli.commands import LazyCommands
 from metalwright.cli.context import CliContext
 from metalwright.errors import MetalwrightError
 from metalwright.secrets.value import RedactingFilter, redact
-
-COMMAND_MODULES: tuple[str, ...] = (
-    "check",
-    "schema",
-    "init",
-    "blueprint",
-    "discover",
-    "inspect",
-    "match",
-    "addresses",
-    "image",
-    "plan",
-    "provision",
-    "accept",
-    "status",
-    "journal",
-    "credentials",
-    "serve",
-    "lab",
-)
-"""Modules under ``metalwright.cli`` that add commands by ``register(app)``, in the order of the help text."""
 
 EXIT_OK = 0
 EXIT_ERROR = 1
@@ -46,6 +25,7 @@ EXIT_USAGE = 64
 
 app = typer.Typer(
     name="metalwright",
+    cls=LazyCommands,
     help="Declarative bare-metal provisioning for GPU fleets.",
     no_args_is_help=True,
     add_completion=False,
@@ -75,11 +55,6 @@ def _root(
     context.obj = CliContext(site=site, debug=debug)
 
 
-def _register_all() -> None:
-    for name in COMMAND_MODULES:
-        importlib.import_module(f"metalwright.cli.{name}").register(app)
-
-
 def _log_to_stderr() -> None:
     """Warnings go to stderr, without secrets."""
     handler = logging.StreamHandler()
@@ -96,7 +71,6 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run one command line; returns the exit code. 0 done, 1 error, 2 differences found, 64 wrong usage, 130 Ctrl-C."""
-    _register_all()
     debug = "--debug" in arguments or os.environ.get("METALWRIGHT_DEBUG", "") not in ("", "0")
     try:
         result = app(arguments, standalone_mode=False)

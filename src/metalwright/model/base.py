@@ -33,7 +33,9 @@ FILLER_VALUES = frozenset(
 class Frozen(BaseModel):
     """Base of all models: immutable, unknown keys refused, aliases accepted."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, ser_json_inf_nan="constants")
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", populate_by_name=True, ser_json_inf_nan="constants", defer_build=True
+    )
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON types, with the names that people write (aliases)."""

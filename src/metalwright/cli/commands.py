@@ -1,0 +1,86 @@
+"""The commands: the module that brings each of them, loaded only when it is asked for, and its line in the overview.
+
+Loading every module takes longer than most commands do, and ``metalwright status`` needs no HTTP library.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import typer
+from typer.core import TyperGroup
+
+
+class CommandEntry(NamedTuple):
+    """``module`` under ``metalwright.cli`` adds the command by ``register(app)``; ``summary`` is its line of help."""
+
+    module: str
+    summary: str
+
+
+COMMANDS: Mapping[str, CommandEntry] = MappingProxyType(
+    {
+        "check": CommandEntry("check", "Check every file, lock and cross reference, offline."),
+        "schema": CommandEntry("schema", "Print JSON Schemas for editors and programs."),
+        "init": CommandEntry("init", "Make a new site repository."),
+        "blueprint": CommandEntry("blueprint", "Versions of blueprints."),
+        "discover": CommandEntry("discover", "Find BMCs and claim them for nodes."),
+        "inspect": CommandEntry("inspect", "Read what is in a machine."),
+        "match": CommandEntry("match", "Compare machines with their blueprints."),
+        "addresses": CommandEntry("addresses", "Addresses of nodes: allocate, explain, export."),
+        "image": CommandEntry("image", "Images: build, add, list, verify."),
+        "plan": CommandEntry("plan", "Show every change before it is made."),
+        "provision": CommandEntry("provision", "Bring nodes to ready, phase by phase."),
+        "rebuild": CommandEntry("provision", "Write a node's system disk again."),
+        "resume": CommandEntry("provision", "Take up every run that did not finish."),
+        "accept": CommandEntry("accept", "Run the acceptance tests of a node."),
+        "certificate": CommandEntry("accept", "Certificates of accepted nodes."),
+        "status": CommandEntry("status", "Show where each node stands and what is next."),
+        "journal": CommandEntry("journal", "Show what happened to a node."),
+        "credentials": CommandEntry("credentials", "Logins of BMCs."),
+        "serve": CommandEntry("serve", "Run the boot server."),
+        "lab": CommandEntry("lab", "Virtual machines with BMCs of their own."),
+    }
+)
+"""Name → module and summary, in the order of the overview."""
+
+
+class LazyCommands(TyperGroup):
+    """A group whose commands are imported one by one, when they are run or their help is asked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """All names, without loading anything."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Load the module that brings a command; ``None`` for a name that no module brings."""
+        del ctx
+        if cmd_name in COMMANDS and cmd_name not in self.commands:
+            self.commands.update(load_commands(COMMANDS[cmd_name].module))
+        return self.commands.get(cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """As the base class; a mistyped name is compared with the table instead of with what is loaded."""
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            near = get_close_matches(name, COMMANDS)
+            ctx.fail(f"No such command {name!r}." + (f" Did you mean {', '.join(map(repr, near))}?" if near else ""))
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The overview, from the table alone."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
+
+
+def load_commands(module: str) -> dict[str, Any]:
+    """Name → command for everything that a module under ``metalwright.cli`` registers."""
+    fragment = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
+    importlib.import_module(f"metalwright.cli.{module}").register(fragment)
+    return dict(typer.main.get_group(fragment).commands)
