@@ -34,6 +34,8 @@ from metalwright.simulator.memory import MemoryMachine
 from metalwright.simulator.qemu.machine import QemuMachine
 from metalwright.simulator.service.bmc import Bmc
 from metalwright.simulator.service.endpoint import Endpoint
+from metalwright.simulator.service.resources import lab_routes
+from metalwright.simulator.service.traffic import Traffic
 from metalwright.simulator.spec import LabSpec, MachineSpec, dump_lab_spec
 from metalwright.simulator.system import SimulatedSystem
 
@@ -58,6 +60,11 @@ class RunningService:
     def bmc(self) -> Bmc:
         """The service's own view: sessions, tasks."""
         return self.endpoint.bmc
+
+    @property
+    def traffic(self) -> Traffic:
+        """What the BMC saw: every request."""
+        return self.bmc.traffic
 
     @property
     def user(self) -> str:
@@ -104,7 +111,7 @@ async def running_service(
     with contextlib.ExitStack() as stack:
         folder = machine_dir or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="machine-")))
         system = SimulatedSystem(spec, folder, make_machine(spec, folder))
-        endpoint = Endpoint(Bmc(system))
+        endpoint = Endpoint(Bmc(system, lab_routes()))
         try:
             await endpoint.start()
         except OSError as error:

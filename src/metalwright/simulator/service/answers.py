@@ -43,6 +43,7 @@ MESSAGES: dict[str, tuple[int, str, str, str]] = {
     "ResourceInStandby": (409, "Critical", "The resource is in standby.", "Power it on first."),
     "ResourceExhaustion": (503, "Critical", "No more of %1 is left.", "Free some."),
     "SessionLimitExceeded": (503, "Critical", "All sessions are taken.", "Close one, then try again."),
+    "ServiceTemporarilyUnavailable": (503, "Critical", "The service is busy.", "Try again in %1 seconds."),
     "PreconditionFailed": (412, "Critical", "The resource changed since it was read.", "Read it again."),
     "CouldNotEstablishConnection": (400, "Critical", "No connection to %1.", "Check the URI and the network."),
     "SMC.1.0.PasswordComplexity": (400, "Warning", "The password is too simple.", "Use three kinds of characters."),

@@ -9,7 +9,11 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from metalwright.simulator.service.answers import Json
+from metalwright.simulator.service.deeds import TagCounters
+from metalwright.simulator.service.pace import Pace
+from metalwright.simulator.service.routes import Route
 from metalwright.simulator.service.sessions import Gate, make_account
+from metalwright.simulator.service.traffic import Traffic
 from metalwright.simulator.state import MachineState, StaticAddress
 from metalwright.simulator.system import SimulatedSystem
 
@@ -17,6 +21,13 @@ ROOT = "/redfish/v1"
 SYSTEM = f"{ROOT}/Systems/1"
 CHASSIS = f"{ROOT}/Chassis/1"
 MANAGER = f"{ROOT}/Managers/1"
+
+
+class Routes(Protocol):
+    """Finds the resource of a path."""
+
+    def find(self, path: str) -> tuple[Route, dict[str, str]]:
+        """The route and its parameters; raises :class:`~metalwright.simulator.service.answers.Refusal` (404)."""
 
 
 class Mover(Protocol):
@@ -44,9 +55,12 @@ class TaskRecord:
 
 
 class Bmc:
-    """The state behind one Redfish service; ``clock`` gives seconds since 1970 and may be a fake one."""
+    """The state behind one Redfish service; ``clock`` gives seconds since 1970 and may be a fake one.
 
-    def __init__(self, system: SimulatedSystem, clock: Callable[[], float] = time.time) -> None:
+    ``routes`` finds the resource of a path; ``traffic`` is what the BMC saw; ``pace`` is how fast it is.
+    """
+
+    def __init__(self, system: SimulatedSystem, routes: Routes, clock: Callable[[], float] = time.time) -> None:
         self.system = system
         self.spec = system.spec
         self.clock = clock
@@ -55,6 +69,10 @@ class Bmc:
         self.mover: Mover | None = None
         self.port = self.spec.bmc.port
         self.boot_id = secrets.token_hex(8)
+        self.routes = routes
+        self.traffic = Traffic()
+        self.tags = TagCounters()
+        self.pace = Pace()
         if not system.state.accounts:
             self._make_factory_account()
 

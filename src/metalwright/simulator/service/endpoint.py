@@ -8,6 +8,7 @@ import ssl
 
 from aiohttp import web
 
+from metalwright.simulator.service.acceptor import Acceptor, Door
 from metalwright.simulator.service.app import make_app
 from metalwright.simulator.service.bmc import Bmc
 from metalwright.simulator.service.tls import ensure_certificate, server_context
@@ -24,7 +25,7 @@ class Endpoint:
         bmc.mover = self
         self.addresses: set[str] = set()
         self._runner: web.AppRunner | None = None
-        self._site: web.TCPSite | None = None
+        self._acceptor: Acceptor | None = None
         self._leaving: set[asyncio.Task[None]] = set()
         self._tls: ssl.SSLContext | None = None
 
@@ -39,8 +40,7 @@ class Endpoint:
         self._tls = server_context(ensure_certificate(folder, f"bmc-{self.bmc.spec.serial}"))
         self._runner = web.AppRunner(make_app(self.bmc), access_log=None, shutdown_timeout=1.0)
         await self._runner.setup()
-        self._site = await self._listen(self.bmc.address)
-        self.bmc.port = self._runner.addresses[0][1]
+        self._acceptor = self._listen(self.bmc.address)
         self.addresses = {self.bmc.address}
 
     async def stop(self) -> None:
@@ -49,6 +49,8 @@ class Endpoint:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
+        if self._acceptor is not None:
+            await self._acceptor.stop()
         if self._runner is None:
             return
         runner, self._runner = self._runner, None
@@ -63,12 +65,12 @@ class Endpoint:
 
     async def move(self, address: str) -> None:
         """Answer on ``address`` at once; the old address stops answering after :data:`LINGER_S` seconds."""
-        old_site, old_addresses = self._site, set(self.addresses)
+        old, old_addresses = self._acceptor, set(self.addresses)
         if address in old_addresses:
             return
-        self._site = await self._listen(address)
+        self._acceptor = self._listen(address)
         self.addresses = old_addresses | {address}
-        task = asyncio.create_task(self._leave(old_site, {address}))
+        task = asyncio.create_task(self._leave(old, {address}))
         self._leaving.add(task)
         task.add_done_callback(self._leaving.discard)
 
@@ -79,15 +81,18 @@ class Endpoint:
             self._tls.load_cert_chain(pem)
         self.bmc.system.log.add("CertificateChanged")
 
-    async def _leave(self, site: web.TCPSite | None, stay: set[str]) -> None:
-        await asyncio.sleep(LINGER_S)
-        self.addresses = stay
-        if site is not None:
-            await site.stop()
+    async def _leave(self, old: Acceptor | None, stay: set[str]) -> None:
+        try:
+            await asyncio.sleep(LINGER_S)
+        finally:
+            self.addresses = stay
+            if old is not None:
+                await old.stop()
 
-    async def _listen(self, address: str) -> web.TCPSite:
-        if self._runner is None:
+    def _listen(self, address: str) -> Acceptor:
+        if self._runner is None or self._runner.server is None or self._tls is None:
             raise OSError("the service is not running")
-        site = web.TCPSite(self._runner, address, self.bmc.port, ssl_context=self._tls, reuse_address=True)
-        await site.start()
-        return site
+        door = Door(self.bmc.system.faults, self._tls, self._runner.server)
+        acceptor = Acceptor(lambda _: door)
+        self.bmc.port = acceptor.listen(address, self.bmc.port)
+        return acceptor

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Call:
-    """One request on its way to a resource. ``account`` is None for anonymous requests."""
+    """One request on its way to a resource. ``account`` is None for anonymous requests; ``raw`` is its body."""
 
     bmc: Bmc
     path: str
@@ -25,6 +25,8 @@ class Call:
     account: Account | None
     host: str = ""
     query: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    raw: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,8 @@ class Patch:
 class Route:
     """One resource, collection or action. ``path`` may hold ``{names}``; what is None is answered with 405.
 
-    ``read`` returns an object, or text when ``content_type`` is another one than JSON.
+    ``read`` returns an object, or text when ``content_type`` is another one than JSON. With ``takes_bytes`` the body
+    of a POST is not JSON; ``create`` finds it in :attr:`Call.raw`.
     """
 
     path: str
@@ -122,6 +125,7 @@ class Route:
     is_volatile: bool = False
     is_open_when_locked: bool = False
     content_type: str = "application/json"
+    takes_bytes: bool = False
 
     @property
     def allow(self) -> str:

@@ -36,6 +36,7 @@ class Session:
     client: str
     created: str
     last_used: float
+    uses: int = 0
 
 
 class Gate:
@@ -97,8 +98,19 @@ class Gate:
         for session in self.sessions.values():
             if hmac.compare_digest(session.token.encode(), token.encode()):
                 session.last_used = self._clock()
+                session.uses += 1
                 return self._account_of(session)
         raise refuse("NoValidSession")
+
+    @property
+    def open_sessions(self) -> int:
+        """How many sessions are open now."""
+        self.expire()
+        return len(self.sessions)
+
+    def uses_of(self, token: str | None) -> int:
+        """How often a session token was used; 0 for none or an unknown one."""
+        return next((session.uses for session in self.sessions.values() if session.token == token), 0)
 
     def expire(self) -> None:
         """Forget sessions that were idle too long."""

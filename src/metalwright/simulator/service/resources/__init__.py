@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from metalwright.simulator.service.resources import (
     accounts,
     bios,
@@ -21,7 +23,7 @@ from metalwright.simulator.service.resources import (
     tasks,
     virtual_media,
 )
-from metalwright.simulator.service.routes import Route
+from metalwright.simulator.service.routes import Route, RouteTable
 
 _MODULES = (
     root,
@@ -47,3 +49,9 @@ _MODULES = (
 def all_routes() -> list[Route]:
     """Every resource of the service."""
     return [route for module in _MODULES for route in module.routes()]
+
+
+@functools.cache
+def lab_routes() -> RouteTable:
+    """The table of all of them; one for all BMCs."""
+    return RouteTable(all_routes())
