@@ -63,13 +63,12 @@ def _bios_of(paths: SitePaths, ref: str, blueprint: Blueprint, path: Path) -> It
         return
     source = load_model(paths.blueprint(ref), Blueprint, root=paths.root)
     attributes = blueprint.bios.attributes if blueprint.bios is not None else {}
-    for name, value in attributes.items():
-        for problem in find_problems(registry, {name: value}):
-            yield LoadingError(
-                f"this BIOS would refuse {problem}",
-                where=source.where("bios", "attributes", name, key=True),
-                expected=f"what {path} allows",
-            )
+    for problem in find_problems(registry, attributes):
+        yield LoadingError(
+            f"this BIOS would refuse {problem}",
+            where=source.where("bios", "attributes", problem.attribute, key=True),
+            expected=f"what {path} allows",
+        )
 
 
 def _registry(path: Path, root: Path) -> AttributeRegistry:

@@ -1,6 +1,8 @@
 """Attribute registry × desired × current × pending → what to write and how many reboots it takes. Pure."""
 
-from metalwright.bios.plan import BiosChange, BiosPlan, compile_plan, find_problems, not_taken, undeclared_changes
+from metalwright.bios.after import is_critical, not_taken, undeclared_changes
+from metalwright.bios.compiler import compile_plan, find_problems
+from metalwright.bios.plan import BiosChange, BiosPlan, BiosProblem
 from metalwright.bios.registry import Attribute, AttributeRegistry, infer_registry, parse_registry
 
 __all__ = [
@@ -8,9 +10,11 @@ __all__ = [
     "AttributeRegistry",
     "BiosChange",
     "BiosPlan",
+    "BiosProblem",
     "compile_plan",
     "find_problems",
     "infer_registry",
+    "is_critical",
     "not_taken",
     "parse_registry",
     "undeclared_changes",

@@ -1,23 +1,24 @@
-"""Dependencies of a registry: what other attributes make read-only, hidden, or force to a value."""
+"""Dependencies of a registry: what other attributes make read-only, hidden, inactive, or force to a value."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from metalwright.bios.expression import Truth, evaluate
 from metalwright.bios.registry import Attribute, AttributeRegistry, Condition, Dependency, as_flag
 from metalwright.bios.values import is_same, shown
 
 
 def lock_on(registry: AttributeRegistry, name: str, prop: str, values: Mapping[str, Any]) -> str | None:
-    """Why ``prop`` (``ReadOnly`` or ``Hidden``) of an attribute is true under ``values``; ``None`` if it is not.
+    """Why ``prop`` (``ReadOnly``, ``Hidden`` or ``GrayOut``) of an attribute is true under ``values``; else ``None``.
 
     The last dependency that holds decides. Where dependencies can make ``prop`` true, the attribute's own flag only
     tells how things stood when the registry was exported, so it does not count.
     """
     attribute = registry.attributes[name]
-    rules = [item for item in registry.dependencies if item.attribute == name and item.property == prop]
-    is_set = attribute.is_read_only if prop == "ReadOnly" else attribute.is_hidden
+    rules = [item for item in registry.rules_about.get(name, ()) if item.property == prop]
+    is_set = {"ReadOnly": attribute.is_read_only, "Hidden": attribute.is_hidden}.get(prop, False)
     reason = "by the registry" if is_set and not any(as_flag(item.value) for item in rules) else None
     for dependency in rules:
         if holds(registry, dependency, values):
@@ -25,35 +26,49 @@ def lock_on(registry: AttributeRegistry, name: str, prop: str, values: Mapping[s
     return reason
 
 
-def forced_value(registry: AttributeRegistry, name: str, values: Mapping[str, Any]) -> tuple[Any, str] | None:
-    """The value that other attributes force on this one under ``values``, and why."""
+def forced_value(
+    registry: AttributeRegistry, name: str, before: Mapping[str, Any], after: Mapping[str, Any]
+) -> tuple[Any, str] | None:
+    """The value that other attributes force on this one when ``before`` becomes ``after``, and why.
+
+    A dependency acts at the moment when it begins to hold: machines do keep other values while it holds.
+    """
     forced = None
-    for dependency in registry.dependencies:
-        if dependency.attribute != name or dependency.property != "CurrentValue" or dependency.value is None:
+    for dependency in registry.rules_about.get(name, ()):
+        if dependency.property != "CurrentValue" or dependency.value is None:
             continue
-        if all(condition.attribute != name for condition in dependency.conditions) and holds(
-            registry, dependency, values
-        ):
+        is_about_others = all(condition.attribute != name for condition in dependency.conditions)
+        if is_about_others and holds(registry, dependency, after) and not holds(registry, dependency, before):
             forced = dependency.value, f"while {describe(registry, dependency)}"
     return forced
 
 
+def settle(registry: AttributeRegistry, before: Mapping[str, Any], written: Mapping[str, Any]) -> dict[str, Any]:
+    """The values after a reset that brings ``written`` into force: what dependencies force comes with it."""
+    previous, after, moved = dict(before), {**before, **written}, set(written)
+    for _ in range(len(registry.attributes)):
+        forced: dict[str, Any] = {}
+        for name in sorted({item.attribute for source in moved for item in registry.rules_from.get(source, ())}):
+            new = forced_value(registry, name, previous, after)
+            if new is not None and not is_same(registry.attributes[name], after.get(name), new[0]):
+                forced[name] = new[0]
+        if not forced:
+            break
+        previous, moved = dict(after), set(forced)
+        after.update(forced)
+    return after
+
+
 def holds(registry: AttributeRegistry, dependency: Dependency, values: Mapping[str, Any]) -> bool:
-    """Whether all terms are met, joined from left to right. What cannot be evaluated does not hold.
+    """Whether the terms are met. What cannot be evaluated does not hold.
 
     So a dependency can only refuse what it surely refuses; the BMC has the last word, and the read-back shows it.
     """
-    result: bool | None = None
-    for condition in dependency.conditions:
-        term = _term(registry, condition, values)
-        if term is None or condition.joined_by not in ("AND", "OR"):
-            return False
-        is_or = condition.joined_by == "OR" and result is not None
-        result = (result or term) if is_or else (result is not False and term)
-    return bool(result)
+    terms = [_term(registry, condition, values) for condition in dependency.conditions]
+    return evaluate([condition.operators for condition in dependency.conditions], terms) is True
 
 
-def _term(registry: AttributeRegistry, condition: Condition, values: Mapping[str, Any]) -> bool | None:
+def _term(registry: AttributeRegistry, condition: Condition, values: Mapping[str, Any]) -> Truth:
     if condition.property != "CurrentValue" or condition.attribute not in values:
         return None
     value = values[condition.attribute]
@@ -75,10 +90,11 @@ def _ordered(comparison: str, value: Any, bound: Any) -> bool | None:
 def describe(registry: AttributeRegistry, dependency: Dependency) -> str:
     """The terms of a dependency in words."""
     words = {"EQU": "is", "NEQ": "is not", "GTR": ">", "GEQ": ">=", "LSS": "<", "LEQ": "<="}
+    names = [operator.lower() for condition in dependency.conditions for operator in condition.operators]
+    joints = set(names) or {"or"}
     parts = []
-    for number, condition in enumerate(dependency.conditions):
-        joint = f" {condition.joined_by.lower()} " if number else ""
+    for condition in dependency.conditions:
         value = shown(registry.attributes.get(condition.attribute), condition.value)
-        comparison = words.get(condition.comparison, condition.comparison)
-        parts.append(f"{joint}{condition.attribute} {comparison} {value}")
-    return "".join(parts)
+        parts.append(f"{condition.attribute} {words.get(condition.comparison, condition.comparison)} {value}")
+    joint = f" {joints.pop()} " if len(joints) == 1 else " and/or "
+    return joint.join(parts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 _SECRET_NAME = re.compile(r"password|passphrase|secret", re.IGNORECASE)
@@ -37,6 +38,8 @@ class Attribute:
     min_length: int | None = None
     max_length: int | None = None
     expression: str | None = None
+    default: Value = None
+    help: str = field(default="", compare=False)
 
     @property
     def is_secret(self) -> bool:
@@ -48,14 +51,15 @@ class Attribute:
 class Condition:
     """One term of a dependency: property ``property`` of ``attribute`` compared with ``value``.
 
-    ``joined_by`` links it to the terms before it: ``AND``, ``OR``, or another text that nobody can evaluate.
+    ``operators`` (``AND``, ``OR``, ``NOT``) are those written at this term; :mod:`metalwright.bios.expression` joins
+    them.
     """
 
     attribute: str
     property: str
     comparison: str
     value: Value
-    joined_by: str
+    operators: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,24 @@ class AttributeRegistry:
     dependencies: tuple[Dependency, ...] = ()
     is_inferred: bool = False
     by_display: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @cached_property
+    def rules_about(self) -> Mapping[str, tuple[Dependency, ...]]:
+        """Attribute → the dependencies that change one of its properties, in the order of the registry."""
+        found: dict[str, list[Dependency]] = {}
+        for dependency in self.dependencies:
+            found.setdefault(dependency.attribute, []).append(dependency)
+        return {name: tuple(rules) for name, rules in found.items() if name in self.attributes}
+
+    @cached_property
+    def rules_from(self) -> Mapping[str, tuple[Dependency, ...]]:
+        """Attribute → the dependencies that look at it and force the value of another known one."""
+        found: dict[str, list[Dependency]] = {}
+        for dependency in self.dependencies:
+            if dependency.property == "CurrentValue" and dependency.attribute in self.attributes:
+                for name in dict.fromkeys(condition.attribute for condition in dependency.conditions):
+                    found.setdefault(name, []).append(dependency)
+        return {name: tuple(rules) for name, rules in found.items()}
 
     def name_of(self, written: str) -> str | None:
         """The attribute that a blueprint means: by its name, else by its display name where only one has it."""
@@ -132,6 +154,8 @@ def _attribute(item: Any) -> Attribute | None:
         min_length=_number(entry.get("MinLength")),
         max_length=_number(entry.get("MaxLength")),
         expression=_text(entry.get("ValueExpression")),
+        default=_scalar(entry.get("DefaultValue")),
+        help=_text(entry.get("HelpText")) or "",
     )
 
 
@@ -163,7 +187,7 @@ def _condition(part: Any) -> Condition:
         property=_text(entry.get("MapFromProperty")) or "CurrentValue",
         comparison=_text(entry.get("MapFromCondition")) or "EQU",
         value=_scalar(entry.get("MapFromValue")),
-        joined_by=_text(entry.get("MapTerms")) or "AND",
+        operators=tuple(word.strip() for word in (_text(entry.get("MapTerms")) or "").split(",") if word.strip()),
     )
 
 

@@ -78,13 +78,12 @@ def _choose(attribute: Attribute, written: Value, current: Any) -> str:
 
 
 def _suggestion(attribute: Attribute, text: str) -> str:
+    displays = list(dict.fromkeys(choice.display for choice in attribute.choices))
+    allowed = f"it has {', '.join(displays[:12])}{', …' if len(displays) > 12 else ''}"
     words = [word for choice in attribute.choices for word in dict.fromkeys((choice.display, choice.name))]
     folded: Mapping[str, str] = {word.lower(): word for word in reversed(words)}
     close = get_close_matches(text.lower(), folded, n=1, cutoff=0.6)
-    if close:
-        return f"did you mean {folded[close[0]]!r}?"
-    displays = [choice.display for choice in attribute.choices]
-    return f"it has {', '.join(displays[:12])}{', …' if len(displays) > 12 else ''}"
+    return f"did you mean {folded[close[0]]!r}? {allowed}" if close else allowed
 
 
 def _integer(attribute: Attribute, written: Value) -> int:

@@ -13,6 +13,7 @@ from metalwright.bios import (
     compile_plan,
     find_problems,
     infer_registry,
+    is_critical,
     not_taken,
     parse_registry,
     undeclared_changes,
@@ -108,7 +109,10 @@ def test_a_display_name_and_a_display_value_mean_the_attribute_that_has_them() -
     ("desired", "problem"),
     [
         ({"LogicalProcs": "Enabled"}, "LogicalProcs: unknown attribute; did you mean 'LogicalProc'?"),
-        ({"LogicalProc": "disabled"}, "LogicalProc: has no value 'disabled'; did you mean 'Disabled'?"),
+        (
+            {"LogicalProc": "disabled"},
+            "LogicalProc: has no value 'disabled'; did you mean 'Disabled'? it has Enabled, Disabled",
+        ),
         ({"SysMemSize": "2 GiB"}, "SysMemSize: is read-only by the registry"),
         ({"BootTimeout": 61}, "BootTimeout: takes 0 to 60, not 61"),
         ({"BootTimeout": 7}, "BootTimeout: takes steps of 5 from 0, not 7"),
@@ -133,7 +137,7 @@ def test_problems_are_found_without_a_machine() -> None:
     found = find_problems(
         registry(), {"Nope": 1, "SysMemSize": "x", "Speed": 3, "SetupPassword": "p", "Virt": "Enabled"}
     )
-    assert [line.partition(":")[0] for line in found] == ["Nope", "SysMemSize", "Speed", "SetupPassword"]
+    assert [problem.attribute for problem in found] == ["Nope", "SysMemSize", "Speed", "SetupPassword"]
 
 
 def test_a_value_that_waits_already_is_not_written_again_but_needs_the_reboot() -> None:
@@ -192,7 +196,7 @@ def test_odd_values_are_skipped_alone_and_passwords_never_shown() -> None:
 def test_without_a_registry_types_come_from_present_values() -> None:
     inferred = infer_registry({"T": 5, "F": True, "S": "x", "Odd": None})
     assert compile_plan(inferred, {"T": "6", "F": "false"}, {"T": 5, "F": True}).stages == ({"T": 6, "F": False},)
-    assert find_problems(inferred, {"Odd": 1}) == ("Odd: unknown attribute",)
+    assert [str(item) for item in find_problems(inferred, {"Odd": 1})] == ["Odd: unknown attribute"]
 
 
 def test_what_was_not_taken_after_the_reset_is_named() -> None:
@@ -203,7 +207,8 @@ def test_what_was_not_taken_after_the_reset_is_named() -> None:
 
 def test_an_undeclared_attribute_that_changed_with_the_reset_is_named() -> None:
     after = {**CURRENT, "Virt": "Enabled", "LogicalProc": "Disabled"}
-    assert undeclared_changes(registry(), {"Virt": "Enabled"}, CURRENT, after) == ("LogicalProc: Enabled → Disabled",)
+    (change,) = undeclared_changes(registry(), {"Virt": "Enabled"}, CURRENT, after)
+    assert (str(change), is_critical(registry(), change)) == ("LogicalProc: Enabled → Disabled", False)
 
 
 JSON = st.recursive(
