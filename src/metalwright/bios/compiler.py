@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from metalwright.bios.dependencies import forced_value, lock_on
+from metalwright.bios.dependencies import forced_value, lock_on, settle
 from metalwright.bios.plan import BiosChange, BiosPlan, BiosProblem
 from metalwright.bios.registry import Attribute, AttributeRegistry, Value
 from metalwright.bios.spelling import explain_unknown
@@ -117,14 +117,17 @@ class _Compiler:
 
     def check_forced(self) -> None:
         """Refuse what another attribute would overwrite when it changes."""
-        after = {**self.current, **self.desired}
+        after = settle(self.registry, self.current, self.desired)
         for name, value in self.desired.items():
-            forced = forced_value(self.registry, name, self.current, after)
             attribute = self.registry.attributes[name]
-            if forced is not None and not is_same(attribute, forced[0], value):
-                why = f"is forced to {shown(attribute, forced[0])} {forced[1]}"
-                self.problems.append(BiosProblem(self.spelled[name], why))
-                self.changes.pop(name, None)
+            if is_same(attribute, after.get(name), value):
+                continue
+            forced = forced_value(self.registry, name, self.current, after)
+            reason = forced[1] if forced is not None else "by what the other attributes bring along"
+            self.problems.append(
+                BiosProblem(self.spelled[name], f"is forced to {shown(attribute, after.get(name))} {reason}")
+            )
+            self.changes.pop(name, None)
 
     def arrange(self) -> Arrangement:
         """Order the changes over as few resets as there can be; problems for those without an order."""
@@ -231,5 +234,5 @@ def _together(registry: AttributeRegistry, name: str, value: Value, values: Mapp
     return lock(registry, name, others)
 
 
-def _usable(values: Mapping[str, Any]) -> dict[str, Any]:
+def _usable(values: Mapping[str, Any]) -> dict[str, str | int | float | bool]:
     return {name: value for name, value in values.items() if isinstance(value, (str, int, float, bool))}

@@ -51,7 +51,7 @@ def arrange(
     written where both allow it. ``waiting`` comes into force with the first reset in any case.
     """
     start = {**current, **waiting}
-    layer: list[tuple[Mapping[str, Any], dict[str, Any], tuple[tuple[str, ...], ...]]] = [(current, start, ())]
+    layer: list[tuple[dict[str, Any], dict[str, Any], tuple[tuple[str, ...], ...]]] = [(dict(current), start, ())]
     seen = {frozenset(start.items())}
     nearest = start
     while layer and len(seen) < STATES:
