@@ -9,6 +9,7 @@ from metalwright.simulator.state import BootOverride
 
 CD = "cd"
 DISK_PREFIX = "disk:"
+_CD_TARGETS = ("Cd", "UsbCd", "Usb")
 
 
 def disk_device(serial: str) -> str:
@@ -35,4 +36,4 @@ def plan_boot(override: BootOverride, boot_order: Sequence[str]) -> BootPlan:
 
 
 def _matches(target: str, device: str) -> bool:
-    return (target == "Cd" and device == CD) or (target == "Hdd" and device.startswith(DISK_PREFIX))
+    return (target in _CD_TARGETS and device == CD) or (target == "Hdd" and device.startswith(DISK_PREFIX))

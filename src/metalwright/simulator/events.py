@@ -29,6 +29,8 @@ KINDS: dict[str, tuple[str, str]] = {
     "MediaEjected": ("OK", "medium ejected"),
     "MediaRefused": ("Warning", "medium refused: %1"),
     "BiosApplied": ("OK", "BIOS attributes applied: %1"),
+    "FirmwareStaged": ("OK", "firmware %1 %2 waits for the next power-on"),
+    "FirmwareInstalled": ("OK", "firmware %1 is now %2"),
     "AddressChanged": ("OK", "BMC moved from %1 to %2"),
     "CertificateChanged": ("Warning", "the BMC has a new TLS certificate"),
     "FaultSet": ("Warning", "fault set: %1"),
@@ -61,13 +63,13 @@ class Event:
 
 
 class EventLog:
-    """An append-only log kept in a file, at most ``keep`` entries in memory."""
+    """An append-only log kept in a file (None: nowhere), at most ``keep`` entries in memory."""
 
-    def __init__(self, path: Path, clock: Callable[[], float] = time.time, keep: int = 5000) -> None:
+    def __init__(self, path: Path | None, clock: Callable[[], float] = time.time, keep: int = 5000) -> None:
         self._path = path
         self._clock = clock
         self._keep = keep
-        self.entries: list[Event] = _read(path)[-keep:]
+        self.entries: list[Event] = _read(path)[-keep:] if path is not None else []
         self._next = self.entries[-1].id + 1 if self.entries else 1
 
     def add(self, kind: str, *args: object) -> Event:
@@ -77,14 +79,16 @@ class EventLog:
         event = Event(self._next, iso_time(self._clock()), kind, tuple(str(arg) for arg in args))
         self._next += 1
         self.entries = [*self.entries[-self._keep + 1 :], event]
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(asdict(event)) + "\n")
+        if self._path is not None:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(asdict(event)) + "\n")
         return event
 
     def clear(self) -> None:
         """Forget all entries but say that this happened; numbers go on."""
         self.entries = []
-        self._path.write_text("", encoding="utf-8")
+        if self._path is not None:
+            self._path.write_text("", encoding="utf-8")
         self.add("LogCleared")
 
     def of_kind(self, *kinds: str) -> list[Event]:

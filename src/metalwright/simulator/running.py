@@ -20,6 +20,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import functools
 import json
 import subprocess
 import sys
@@ -36,6 +37,7 @@ from metalwright.simulator.service.bmc import Bmc
 from metalwright.simulator.service.endpoint import Endpoint
 from metalwright.simulator.service.resources import lab_routes
 from metalwright.simulator.service.traffic import Traffic
+from metalwright.simulator.service.updates import install_staged
 from metalwright.simulator.spec import LabSpec, MachineSpec, dump_lab_spec
 from metalwright.simulator.system import SimulatedSystem
 
@@ -111,7 +113,9 @@ async def running_service(
     with contextlib.ExitStack() as stack:
         folder = machine_dir or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="machine-")))
         system = SimulatedSystem(spec, folder, make_machine(spec, folder))
-        endpoint = Endpoint(Bmc(system, lab_routes()))
+        bmc = Bmc(system, lab_routes())
+        system.at_power_on = functools.partial(install_staged, bmc)
+        endpoint = Endpoint(bmc)
         try:
             await endpoint.start()
         except OSError as error:

@@ -95,18 +95,22 @@ class MachineState(BaseModel):
     last_reset_at: str | None = None
     media: Media = Field(default_factory=Media)
     asset_tag: str = ""
+    firmware: dict[str, str] = Field(default_factory=dict)
+    firmware_staged: dict[str, str] = Field(default_factory=dict)
 
 
 class StateFile:
-    """A :class:`MachineState` bound to its file; :meth:`save` replaces the file in one step."""
+    """A :class:`MachineState` bound to its file (None: to none); :meth:`save` replaces the file in one step."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | None) -> None:
         self.path = path
-        self.is_new = not path.exists()
-        self.state = MachineState() if self.is_new else _read(path)
+        self.is_new = path is None or not path.exists()
+        self.state = MachineState() if path is None or self.is_new else _read(path)
 
     def save(self) -> None:
         """Write the state beside the old one, then rename."""
+        if self.path is None:
+            return
         draft = self.path.with_suffix(".new")
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:

@@ -30,22 +30,33 @@ class SystemStateError(LabError):
 class SimulatedSystem:
     """One machine under the control of its BMC. Use it in one event loop.
 
+    ``is_bios_held`` keeps pending BIOS attributes back from the next reset; ``at_power_on`` is called at each power on,
+    before anything boots. With ``keeps_files`` off nothing is written to ``machine_dir`` but inserted media.
     ``boot_counts`` counts what the firmware really started, per medium: ``disk:<serial>`` or ``cd:<sha256>``.
     """
 
     graceful_timeout_s = 120.0
 
     def __init__(
-        self, spec: MachineSpec, machine_dir: Path, machine: Machine, clock: Callable[[], float] = time.time
+        self,
+        spec: MachineSpec,
+        machine_dir: Path,
+        machine: Machine,
+        clock: Callable[[], float] = time.time,
+        *,
+        keeps_files: bool = True,
     ) -> None:
-        machine_dir.mkdir(parents=True, exist_ok=True)
+        if keeps_files:
+            machine_dir.mkdir(parents=True, exist_ok=True)
         self.spec = spec
         self.machine_dir = machine_dir
         self.machine = machine
         self.clock = clock
-        self.log = EventLog(machine_dir / "events.jsonl", clock)
+        self.log = EventLog(machine_dir / "events.jsonl" if keeps_files else None, clock)
         self.faults = Faults(on_set=self._note_fault)
-        self.store = StateFile(machine_dir / "state.json")
+        self.store = StateFile(machine_dir / "state.json" if keeps_files else None)
+        self.is_bios_held = False
+        self.at_power_on: Callable[[], None] = lambda: None
         self.power_state = "Off"
         self.boot_progress = "None"
         self._turn = asyncio.Lock()
@@ -112,6 +123,7 @@ class SimulatedSystem:
     async def _power_on(self) -> None:
         state = self.state
         self._apply_bios()
+        self.at_power_on()
         state.power_ons += 1
         state.last_reset_at = self.now()
         plan = plan_boot(state.override, state.boot_order)
@@ -215,6 +227,8 @@ class SimulatedSystem:
     # -- inner ---------------------------------------------------------------------------------------------------
 
     def _apply_bios(self) -> None:
+        if self.is_bios_held:
+            return
         pending, self.state.bios_pending = self.state.bios_pending, {}
         if not pending or self.faults.take("bios-ignored"):
             return

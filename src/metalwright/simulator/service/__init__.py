@@ -5,6 +5,7 @@
 ``bmc``        everything that a resource may touch
 ``app``        dispatch: authentication, ETags, faults, log of writes
 ``deeds``      what rules do to one request
+``updates``    firmware updates; ``fetching`` gets their images, and media
 ``traffic``    what the BMC saw
 ``pace``       latency and requests in flight
 ``acceptor``   TCP connections, given to the BMC that their destination names

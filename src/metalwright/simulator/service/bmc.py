@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import time
 from collections.abc import Callable
@@ -57,7 +58,8 @@ class TaskRecord:
 class Bmc:
     """The state behind one Redfish service; ``clock`` gives seconds since 1970 and may be a fake one.
 
-    ``routes`` finds the resource of a path; ``traffic`` is what the BMC saw; ``pace`` is how fast it is.
+    ``routes`` finds the resource of a path; ``traffic`` is what the BMC saw; ``pace`` is how fast it is;
+    ``update_s`` is how long a firmware update takes.
     """
 
     def __init__(self, system: SimulatedSystem, routes: Routes, clock: Callable[[], float] = time.time) -> None:
@@ -73,6 +75,9 @@ class Bmc:
         self.traffic = Traffic()
         self.tags = TagCounters()
         self.pace = Pace()
+        self.background: set[asyncio.Task[None]] = set()
+        self.update_s = 1.0
+        self.task_prefix = ""
         if not system.state.accounts:
             self._make_factory_account()
 

@@ -45,7 +45,7 @@ class Endpoint:
 
     async def stop(self) -> None:
         """Close the listener and all connections."""
-        for task in list(self._leaving):
+        for task in [*self._leaving, *self.bmc.background]:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task

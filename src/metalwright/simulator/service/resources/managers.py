@@ -11,6 +11,7 @@ from metalwright.simulator.service.answers import Json, refuse
 from metalwright.simulator.service.bmc import CHASSIS, MANAGER, ROOT, SYSTEM
 from metalwright.simulator.service.resources import oem
 from metalwright.simulator.service.routes import Answer, Call, Field, Patch, Route, link, listing
+from metalwright.simulator.service.updates import version_of
 from metalwright.simulator.state import StaticAddress
 
 _OK = {"State": "Enabled", "Health": "OK"}
@@ -64,7 +65,7 @@ def _standard_manager(call: Call) -> Json:
         "ManagerType": "BMC",
         "Manufacturer": spec.bmc.manufacturer,
         "Model": spec.bmc.model,
-        "FirmwareVersion": spec.firmware.get("BMC"),
+        "FirmwareVersion": version_of(bmc, "BMC", spec.firmware.get("BMC")),
         "UUID": bmc.state.service_uuid,
         "ServiceEntryPointUUID": bmc.state.service_uuid,
         "DateTime": _clock(call),

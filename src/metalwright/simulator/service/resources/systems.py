@@ -8,6 +8,7 @@ from metalwright.simulator.boot import CD, DISK_PREFIX
 from metalwright.simulator.service.answers import Json, refuse
 from metalwright.simulator.service.bmc import CHASSIS, MANAGER, ROOT, SYSTEM
 from metalwright.simulator.service.routes import Answer, Call, Field, Patch, Route, collection, link, listing
+from metalwright.simulator.service.updates import version_of
 from metalwright.simulator.state import BootOverride
 from metalwright.simulator.system import RESET_TYPES, SystemStateError
 
@@ -49,7 +50,7 @@ def _system(call: Call) -> Json:
         "UUID": spec.uuid,
         "AssetTag": state.asset_tag,
         "HostName": "",
-        "BiosVersion": spec.firmware.get("BIOS"),
+        "BiosVersion": version_of(call.bmc, "BIOS", spec.firmware.get("BIOS")),
         "PowerState": call.bmc.system.power_state,
         "PowerRestorePolicy": "AlwaysOff",
         "LastResetTime": state.last_reset_at,

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
-from pathlib import Path
 from urllib.parse import urlsplit
-
-import aiohttp
 
 from metalwright.simulator.service.answers import Json, Refusal, refuse
 from metalwright.simulator.service.bmc import SYSTEM
+from metalwright.simulator.service.fetching import fetch
 from metalwright.simulator.service.routes import Answer, Call, Route, listing
 
 _PATH = f"{SYSTEM}/VirtualMedia"
@@ -26,9 +23,6 @@ _PARAMETERS = {
     "UserName": str,
     "Password": str,
 }
-_FETCH_TIMEOUT_S = 300
-_CHUNK_BYTES = 1024**2
-_MAX_BYTES = 8 * 1024**3
 
 
 def routes() -> list[Route]:
@@ -83,7 +77,7 @@ async def _insert(call: Call) -> Answer:
     folder.mkdir(exist_ok=True, mode=0o700)
     target = folder / f"cd-{secrets.token_hex(4)}.iso"
     try:
-        await _fetch(image, target)
+        await fetch(image, target)
     except Refusal as refusal:
         target.unlink(missing_ok=True)
         system.log.add("MediaRefused", refusal.messages[0].key)
@@ -106,31 +100,6 @@ def _check_parameters(body: Json) -> str:
     if urlsplit(image).scheme not in ("http", "https"):
         raise refuse("ActionParameterValueNotInList", urlsplit(image).scheme, "TransferProtocolType", action)
     return str(image)
-
-
-async def _fetch(url: str, target: Path) -> None:
-    """Copy the image to ``target``; refusals never show the URL, since its path may be a secret."""
-    server = urlsplit(url).netloc.rsplit("@", 1)[-1]
-    timeout = aiohttp.ClientTimeout(total=_FETCH_TIMEOUT_S, sock_connect=5, sock_read=30)
-    try:
-        async with aiohttp.ClientSession(timeout=timeout) as client, client.get(url, ssl=False) as answer:
-            if answer.status != 200:
-                raise refuse("ResourceAtUriInUnknownFormat", f"{server} (HTTP {answer.status})", status=400)
-            await _copy(answer.content, target, server)
-    except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-        raise refuse("CouldNotEstablishConnection", f"{server} ({type(error).__name__})") from error
-
-
-async def _copy(content: aiohttp.StreamReader, target: Path, server: str) -> None:
-    size_bytes = 0
-    with await asyncio.to_thread(target.open, "wb") as file:
-        async for chunk in content.iter_chunked(_CHUNK_BYTES):
-            size_bytes += len(chunk)
-            if size_bytes > _MAX_BYTES:
-                raise refuse("ResourceAtUriInUnknownFormat", f"{server} (more than {_MAX_BYTES} bytes)", status=400)
-            file.write(chunk)
-    if size_bytes == 0:
-        raise refuse("ResourceAtUriInUnknownFormat", f"{server} (empty)", status=400)
 
 
 async def _eject(call: Call) -> Answer:
