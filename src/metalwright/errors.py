@@ -17,6 +17,7 @@
     ├── ImageError               an image or boot medium that cannot be used
     ├── RedfishError             an exchange with a BMC: host, method, path, status
     │   ├── BmcUnreachableError  no answer in time
+    │   │   ├── BmcTlsError      no TLS version or cipher in common
     │   │   └── BmcNoAnswerError a write was sent and not answered: its effect is unknown
     │   ├── BmcCertificateError  TLS key differs from the pinned one
     │   ├── BmcAuthError         login refused, or latched after a refusal
@@ -168,9 +169,18 @@ class RedfishError(MetalwrightError):
         self.status = status
         self.message_ids = message_ids
 
+    @property
+    def brief(self) -> str:
+        """What happened and the BMC's own words, in one line."""
+        return "; ".join(" ".join(part.split()) for part in (self.what, self.found) if part)
+
 
 class BmcUnreachableError(RedfishError):
     """No connection or no answer within the time budget."""
+
+
+class BmcTlsError(BmcUnreachableError):
+    """The BMC and this host have no TLS version or cipher in common; nothing was sent."""
 
 
 class BmcNoAnswerError(BmcUnreachableError):

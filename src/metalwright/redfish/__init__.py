@@ -6,8 +6,9 @@ must not meet in one process.
 """
 
 from metalwright.redfish.client import Contact, Origin, origin_of
+from metalwright.redfish.collections import Collection, Member
 from metalwright.redfish.credentials import Credentials, LoginLatch, MemoryLatch
-from metalwright.redfish.dialogue import Collection, Member, member_uri
+from metalwright.redfish.dialogue import member_uri
 from metalwright.redfish.messages import Message, messages_in
 from metalwright.redfish.pins import MemoryPins, PinStore
 from metalwright.redfish.state import Limits

@@ -20,11 +20,12 @@ from redfish.aio import (  # type: ignore[import-untyped]  # DMTF's library has 
     RedfishTimeoutError,
 )
 
-from metalwright.errors import BmcUnreachableError
-from metalwright.redfish import dialogue, links, sessions, tasks
-from metalwright.redfish.client import Contact, Origin
-from metalwright.redfish.dialogue import Collection
-from metalwright.redfish.pins import fingerprint_of, normalise, peer_context
+from metalwright.redfish import collections, dialogue, links, sessions, tasks
+from metalwright.redfish.async_exchange import BoundedResponse, failure_of
+from metalwright.redfish.client import Contact, Origin, split_target
+from metalwright.redfish.collections import Collection
+from metalwright.redfish.pinning import ensure_pin, handshake_failure
+from metalwright.redfish.pins import fingerprint_of, peer_context
 from metalwright.redfish.tasks import Task
 from metalwright.redfish.wire import (
     Enter,
@@ -33,6 +34,8 @@ from metalwright.redfish.wire import (
     JsonObject,
     Leave,
     Outcome,
+    Peek,
+    Peer,
     Request,
     Response,
     Send,
@@ -43,30 +46,6 @@ from metalwright.redfish.wire import (
 T = TypeVar("T")
 _TLS_CLOSE_S = 0.01
 """Aborted TLS connections close their sockets a few turns of the event loop later."""
-
-
-async def fetch_fingerprint(address: str, *, timeout_s: float = 30.0) -> str:
-    """Return the SHA-256 of the certificate shown at ``address`` (64 hex digits); no HTTP request is sent.
-
-    Raises BmcUnreachableError.
-    """
-    origin = Contact(address).origin
-    try:
-        async with asyncio.timeout(timeout_s):
-            _, writer = await asyncio.open_connection(origin.host, origin.port, ssl=peer_context())
-    except (OSError, TimeoutError) as error:
-        raise BmcUnreachableError(
-            "the BMC cannot be reached",
-            where=origin.url,
-            found=str(error) or f"no answer within {timeout_s} s",
-            hint="check the address, the management network and that the BMC is up",
-        ) from error
-    certificate = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
-    writer.close()
-    with suppress(OSError, TimeoutError):
-        async with asyncio.timeout(1.0):
-            await writer.wait_closed()
-    return fingerprint_of(certificate)
 
 
 class AsyncClient:
@@ -87,8 +66,6 @@ class AsyncClient:
         self.contact = contact
         self.state = contact.state()
         self.topology = links.Topology(declared=contact.declared)
-        self.fingerprint: str | None = None
-        self.is_first_use = False
         self._login_lock = asyncio.Lock()
         self._write_lock = asyncio.Lock()
         self._in_flight = asyncio.Semaphore(contact.limits.in_flight)
@@ -109,18 +86,28 @@ class AsyncClient:
 
         Raises BmcUnreachableError, or what the pin store raises to refuse a first use.
         """
-        origin = self.contact.origin
-        ssl: aiohttp.Fingerprint | bool = True
-        if origin.scheme == "https":
-            pin = self.contact.pins.get(self.state.key)
-            if pin is None:
-                pin = await fetch_fingerprint(origin.url, timeout_s=self._connect_timeout_s())
-                self.contact.pins.record(self.state.key, pin)
-                self.is_first_use = True
-            self.fingerprint = normalise(pin)
-            ssl = aiohttp.Fingerprint(bytes.fromhex(self.fingerprint))
-        connector = aiohttp.TCPConnector(ssl=ssl, limit=self.contact.limits.in_flight)
-        self._session = aiohttp.ClientSession(connector=connector, trust_env=False, cookie_jar=aiohttp.DummyCookieJar())
+        await self._run(ensure_pin(self.state, self.contact.pins))
+        pin = self.state.fingerprint
+        connector = aiohttp.TCPConnector(
+            ssl=aiohttp.Fingerprint(bytes.fromhex(pin)) if pin is not None else True,
+            limit=self.contact.limits.in_flight,
+        )
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            trust_env=False,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            response_class=BoundedResponse,
+        )
+
+    @property
+    def fingerprint(self) -> str | None:
+        """SHA-256 of the certificate that this BMC must show; None over http."""
+        return self.state.fingerprint
+
+    @property
+    def is_first_use(self) -> bool:
+        """Whether no certificate was pinned before."""
+        return self.state.is_first_use
 
     async def close(self) -> None:
         """Delete the session and close all connections; never raises a RedfishError."""
@@ -150,7 +137,7 @@ class AsyncClient:
 
         ``problems`` of the result says in what way the collection is incomplete; members are not read.
         """
-        return await self._run(dialogue.list_members(self.state, path))
+        return await self._run(collections.list_members(self.state, path))
 
     async def find(self, expression: str) -> JsonObject:
         """Return what an expression such as ``@system/Bios`` leads to (:mod:`metalwright.redfish.links`).
@@ -182,7 +169,8 @@ class AsyncClient:
             return await self._run(dialogue.write(self.state, request))
 
     async def _run(self, exchange: Exchange[T]) -> T:
-        """Drive a dialogue to its end."""
+        """Drive a dialogue to its end, within the request budget."""
+        exchange = dialogue.bounded(self.state, exchange)
         is_holding = False
         outcome: Outcome = None
         try:
@@ -196,6 +184,8 @@ class AsyncClient:
                 if isinstance(step, Send):
                     async with self._in_flight:
                         outcome = await self._send(step)
+                elif isinstance(step, Peek):
+                    outcome = await self._peek(step)
                 elif isinstance(step, Sleep):
                     await asyncio.sleep(step.seconds)
                 elif isinstance(step, Enter):
@@ -209,10 +199,19 @@ class AsyncClient:
             if is_holding:
                 self._login_lock.release()
 
-    def _connect_timeout_s(self) -> float:
-        remaining_s = self.state.remaining_s()
-        limit_s = self.contact.limits.connect_timeout_s
-        return limit_s if remaining_s is None else max(0.01, min(limit_s, remaining_s))
+    async def _peek(self, step: Peek) -> Peer | TransportFailure:
+        origin = self.contact.origin
+        try:
+            async with asyncio.timeout(step.connect_timeout_s):
+                _, writer = await asyncio.open_connection(origin.host, origin.port, ssl=peer_context())
+        except (OSError, TimeoutError) as error:
+            return handshake_failure(error, step.connect_timeout_s)
+        certificate = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+        writer.close()
+        with suppress(OSError, TimeoutError):
+            async with asyncio.timeout(1.0):
+                await writer.wait_closed()
+        return Peer(fingerprint_of(certificate))
 
     async def _send(self, step: Send) -> Response | TransportFailure:
         client, path = self._client_for(step.target)
@@ -234,37 +233,20 @@ class AsyncClient:
             limit_s = step.connect_timeout_s if is_connecting else step.read_timeout_s
             return TransportFailure(kind, f"no answer within {limit_s:g} s")
         except RedfishConnectionError as error:
-            return _failure(error.__cause__)
+            return failure_of(error.__cause__)
         except RedfishInvalidTargetError:
-            return TransportFailure(FailureKind.CONNECT, "the link is not a URI on this BMC")
+            return TransportFailure(FailureKind.BAD_LINK, "the link is not a URI on this BMC")
+        except (OSError, ValueError) as error:
+            return failure_of(error)
         headers = tuple((name.lower(), value) for name, value in answer.getheaders())
         return Response(answer.status, headers, answer.read)
 
     def _client_for(self, target: str) -> tuple[Any, str]:
         """Return DMTF's client for the origin of ``target``, and the path there."""
-        base = self.state.base_url
-        path = target
-        if "://" in target:
-            scheme, rest = target.split("://", 1)
-            netloc, _, tail = rest.partition("/")
-            base, path = f"{scheme}://{netloc}", f"/{tail}"
+        base, path = split_target(self.state.base_url, target)
         if base not in self._clients:
             self._clients[base] = AsyncRedfishClient(base, session=self._session)
         return self._clients[base], path
 
 
-def _failure(cause: BaseException | None) -> TransportFailure:
-    """Return the kind of failure behind DMTF's connection error."""
-    text = str(cause) or type(cause).__name__
-    match cause:
-        case aiohttp.ServerFingerprintMismatch():
-            return TransportFailure(FailureKind.CERTIFICATE, f"sha256 {cause.got.hex()}")
-        case aiohttp.ClientSSLError():
-            return TransportFailure(FailureKind.TLS, text)
-        case aiohttp.ClientConnectorError():
-            return TransportFailure(FailureKind.CONNECT, text)
-        case _:
-            return TransportFailure(FailureKind.CLOSED, f"connection closed: {text}")
-
-
-__all__ = ["AsyncClient", "Contact", "Origin", "fetch_fingerprint"]
+__all__ = ["AsyncClient", "Contact", "Origin"]

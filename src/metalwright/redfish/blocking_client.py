@@ -11,7 +11,6 @@ from __future__ import annotations
 import atexit
 import logging
 import socket
-import ssl
 import threading
 import time
 import weakref
@@ -20,25 +19,24 @@ from http.cookiejar import DefaultCookiePolicy
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-import requests
-import urllib3
 from redfish.rest.v1 import HttpClient, RetriesExhaustedError  # type: ignore[import-untyped]  # has no types
-from requests.adapters import HTTPAdapter
 
-from metalwright.errors import BmcUnreachableError
-from metalwright.redfish import dialogue, sessions, tasks
-from metalwright.redfish.client import Contact
+from metalwright.redfish import collections, dialogue, sessions, tasks
+from metalwright.redfish.blocking_exchange import Adapter, failure_of
+from metalwright.redfish.client import Contact, split_target
+from metalwright.redfish.collections import Collection
 from metalwright.redfish.credentials import Credentials
-from metalwright.redfish.dialogue import Collection
-from metalwright.redfish.pins import fingerprint_of, normalise, peer_context
+from metalwright.redfish.pinning import ensure_pin, handshake_failure
+from metalwright.redfish.pins import fingerprint_of, peer_context
 from metalwright.redfish.tasks import Task
 from metalwright.redfish.wire import (
     Enter,
     Exchange,
-    FailureKind,
     JsonObject,
     Leave,
     Outcome,
+    Peek,
+    Peer,
     Request,
     Response,
     Send,
@@ -49,40 +47,6 @@ from metalwright.redfish.wire import (
 T = TypeVar("T")
 
 logging.getLogger("redfish").setLevel(logging.CRITICAL + 1)
-
-
-def fetch_fingerprint(address: str, *, timeout_s: float = 30.0) -> str:
-    """Return the SHA-256 of the certificate shown at ``address`` (64 hex digits); no HTTP request is sent.
-
-    Raises BmcUnreachableError.
-    """
-    origin = Contact(address).origin
-    try:
-        with (
-            socket.create_connection((origin.host, origin.port), timeout=timeout_s) as plain,
-            peer_context().wrap_socket(plain) as secure,
-        ):
-            certificate = secure.getpeercert(binary_form=True) or b""
-    except OSError as error:
-        raise BmcUnreachableError(
-            "the BMC cannot be reached",
-            where=origin.url,
-            found=str(error),
-            hint="check the address, the management network and that the BMC is up",
-        ) from error
-    return fingerprint_of(certificate)
-
-
-class _PinningAdapter(HTTPAdapter):
-    """Accepts exactly one certificate, whoever signed it."""
-
-    def __init__(self, fingerprint: str) -> None:
-        self._fingerprint = fingerprint
-        super().__init__(max_retries=0)
-
-    def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **kwargs: Any) -> None:
-        """Make the pool with the pin."""
-        super().init_poolmanager(connections, maxsize, block, assert_fingerprint=self._fingerprint, **kwargs)
 
 
 _OPEN: weakref.WeakSet[BlockingClient] = weakref.WeakSet()
@@ -104,8 +68,6 @@ class BlockingClient:
     def __init__(self, contact: Contact) -> None:
         self.contact = contact
         self.state = contact.state()
-        self.fingerprint: str | None = None
-        self.is_first_use = False
         self._lock = threading.RLock()
         self._clients: dict[str, Any] = {}
         self._is_open = False
@@ -124,16 +86,19 @@ class BlockingClient:
 
         Raises BmcUnreachableError, or what the pin store raises to refuse a first use.
         """
-        origin = self.contact.origin
-        if origin.scheme == "https":
-            pin = self.contact.pins.get(self.state.key)
-            if pin is None:
-                pin = fetch_fingerprint(origin.url, timeout_s=self.contact.limits.connect_timeout_s)
-                self.contact.pins.record(self.state.key, pin)
-                self.is_first_use = True
-            self.fingerprint = normalise(pin)
+        self.run(ensure_pin(self.state, self.contact.pins))
         self._is_open = True
         _OPEN.add(self)
+
+    @property
+    def fingerprint(self) -> str | None:
+        """SHA-256 of the certificate that this BMC must show; None over http."""
+        return self.state.fingerprint
+
+    @property
+    def is_first_use(self) -> bool:
+        """Whether no certificate was pinned before."""
+        return self.state.is_first_use
 
     def close(self) -> None:
         """Delete the session and close all connections; never raises a RedfishError.
@@ -170,7 +135,7 @@ class BlockingClient:
 
     def collection(self, path: str) -> Collection:
         """Return the members of a collection over all its pages; see the asyncio client."""
-        return self.run(dialogue.list_members(self.state, path))
+        return self.run(collections.list_members(self.state, path))
 
     def patch(self, path: str, body: Mapping[str, Any], *, secrets: tuple[str, ...] = ()) -> Response:
         """Change properties, conditional on the present entity tag; read back what you wrote."""
@@ -193,9 +158,13 @@ class BlockingClient:
         return self.run(tasks.follow(self.state, response, timeout_s=timeout_s))
 
     def run(self, exchange: Exchange[T]) -> T:
-        """Drive any dialogue made of this package's generators over :attr:`state`; one at a time."""
+        """Drive any dialogue made of this package's generators over :attr:`state`; one at a time.
+
+        Each has the time and the requests that the limits give to one question.
+        """
         with self._lock:
-            return self._drive(exchange)
+            self.state.start_clock()
+            return self._drive(dialogue.bounded(self.state, exchange))
 
     def _drive(self, exchange: Exchange[T]) -> T:
         """Drive a dialogue to its end; the login lock is always free, since dialogues come one by one."""
@@ -210,12 +179,25 @@ class BlockingClient:
                 outcome = None
                 if isinstance(step, Send):
                     outcome = self._send(step)
+                elif isinstance(step, Peek):
+                    outcome = self._peek(step)
                 elif isinstance(step, Sleep):
                     time.sleep(step.seconds)
                 elif not isinstance(step, Enter | Leave):
                     raise TypeError(f"unknown step {step!r}")
         finally:
             exchange.close()
+
+    def _peek(self, step: Peek) -> Peer | TransportFailure:
+        origin = self.contact.origin
+        try:
+            with (
+                socket.create_connection((origin.host, origin.port), timeout=step.connect_timeout_s) as plain,
+                peer_context().wrap_socket(plain) as secure,
+            ):
+                return Peer(fingerprint_of(secure.getpeercert(binary_form=True) or b""))
+        except OSError as error:
+            return handshake_failure(error, step.connect_timeout_s)
 
     def _send(self, step: Send) -> Response | TransportFailure:
         client, path = self._client_for(step.target)
@@ -230,59 +212,19 @@ class BlockingClient:
                 max_retry=0,
             )
         except RetriesExhaustedError as error:
-            return _failure(error.__cause__, step)
+            return failure_of(error.__cause__, step)
         raw = answer._http_response.raw.headers
         headers = tuple((str(name).lower(), str(value)) for name, value in raw.iteritems())
         return Response(answer.status, headers, answer.read or b"")
 
     def _client_for(self, target: str) -> tuple[Any, str]:
         """Return DMTF's client for the origin of ``target``, and the path there."""
-        base = self.state.base_url
-        path = target
-        if "://" in target:
-            scheme, rest = target.split("://", 1)
-            netloc, _, tail = rest.partition("/")
-            base, path = f"{scheme}://{netloc}", f"/{tail}"
+        base, path = split_target(self.state.base_url, target)
         if base not in self._clients:
-            adapter = _PinningAdapter(self.fingerprint) if self.fingerprint else None
+            adapter = Adapter(self.fingerprint)
             client = HttpClient(base, check_connectivity=False, max_retry=0, https_adapter=adapter)
+            client._session.mount("http://", adapter)
             client._session.trust_env = False
             client._session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
             self._clients[base] = client
         return self._clients[base], path
-
-
-def _chain(error: BaseException | None) -> list[BaseException]:
-    """Return the error and everything that it wraps."""
-    found: list[BaseException] = []
-    todo = [error]
-    while todo:
-        item = todo.pop()
-        if isinstance(item, BaseException) and item not in found:
-            found.append(item)
-            todo += [item.__cause__, getattr(item, "reason", None), *item.args]
-    return found
-
-
-def _failure(error: BaseException | None, step: Send) -> TransportFailure:
-    """Return the kind of failure behind an exception of requests."""
-    chain = _chain(error)
-    text = str(chain[-1]) if chain else "no answer"
-    if isinstance(error, requests.exceptions.SSLError):
-        mismatch = next((str(item) for item in chain if "ingerprints did not match" in str(item)), None)
-        if mismatch is not None:
-            return TransportFailure(
-                FailureKind.CERTIFICATE, f"sha256 {mismatch.rsplit('got', 1)[-1].split(chr(34))[1]}"
-            )
-        return TransportFailure(FailureKind.TLS, text)
-    if isinstance(error, requests.exceptions.ConnectTimeout):
-        return TransportFailure(FailureKind.CONNECT_TIMEOUT, f"no answer within {step.connect_timeout_s:g} s")
-    if isinstance(error, requests.exceptions.Timeout) or any(
-        isinstance(item, urllib3.exceptions.ReadTimeoutError) for item in chain
-    ):
-        return TransportFailure(FailureKind.TIMEOUT, f"no answer within {step.read_timeout_s:g} s")
-    if any(isinstance(item, urllib3.exceptions.NewConnectionError) for item in chain):
-        return TransportFailure(FailureKind.CONNECT, text)
-    if any(isinstance(item, ssl.SSLError) for item in chain):
-        return TransportFailure(FailureKind.TLS, text)
-    return TransportFailure(FailureKind.CLOSED, f"connection closed: {text}")

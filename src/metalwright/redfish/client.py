@@ -55,6 +55,15 @@ def origin_of(address: str, *, allow_http: bool = False) -> Origin:
     return Origin(parts.scheme, parts.hostname, port)
 
 
+def split_target(base_url: str, target: str) -> tuple[str, str]:
+    """Return (base URL, path) of what a Send is about: a path on this BMC, or a URL at another port of it."""
+    if "://" not in target:
+        return base_url, target
+    scheme, rest = target.split("://", 1)
+    authority, _, path = rest.partition("/")
+    return f"{scheme}://{authority}", f"/{path}"
+
+
 @dataclass(slots=True)
 class Contact:
     """How to reach one BMC.
@@ -89,6 +98,5 @@ class Contact:
             limits=self.limits,
             allow_http=self.allow_http,
         )
-        if self.limits.deadline_s is not None:
-            state.expires_at = state.clock() + self.limits.deadline_s
+        state.start_clock()
         return state

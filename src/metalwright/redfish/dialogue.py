@@ -4,44 +4,46 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
-from metalwright.errors import BmcAnswerError, BmcNoAnswerError, BmcUnreachableError
+from metalwright.errors import BmcAnswerError, BmcNoAnswerError, BmcRefusedError, BmcUnreachableError
 from metalwright.redfish.adaptations import MAX_ADAPTATIONS, adapt
 from metalwright.redfish.etags import tags_of
-from metalwright.redfish.messages import messages_in
-from metalwright.redfish.policy import error_for, not_json_error, transact
-from metalwright.redfish.sessions import ensure_session
+from metalwright.redfish.failures import not_json_error, refusal_error
+from metalwright.redfish.policy import transact
+from metalwright.redfish.sessions import ensure_session, is_root, read_root
 from metalwright.redfish.state import BmcState
-from metalwright.redfish.wire import Exchange, JsonObject, Request, Response
+from metalwright.redfish.wire import Exchange, JsonObject, Outcome, Request, Response, Send
+
+T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
-    """One member of a collection: its URI, and its body when the collection held it whole."""
+def bounded(state: BmcState, exchange: Exchange[T]) -> Exchange[T]:
+    """Go through a dialogue within the request budget of one question: a BMC can lead on for ever.
 
-    uri: str
-    body: JsonObject | None = field(default=None, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Collection:
-    """The members of a collection. ``problems`` says why it is not complete; empty means complete."""
-
-    uri: str
-    members: tuple[Member, ...]
-    problems: tuple[str, ...] = ()
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether every member that the BMC announced is here."""
-        return not self.problems
-
-    @property
-    def uris(self) -> tuple[str, ...]:
-        """The URIs of the members, in the order of the BMC."""
-        return tuple(member.uri for member in self.members)
+    Raises BmcAnswerError at the first request beyond it.
+    """
+    sent = 0
+    outcome: Outcome = None
+    try:
+        while True:
+            try:
+                step = exchange.send(outcome)
+            except StopIteration as stop:
+                result: T = stop.value
+                return result
+            sent += isinstance(step, Send)
+            if isinstance(step, Send) and sent > state.limits.requests:
+                raise BmcAnswerError(
+                    "the BMC leads on without end",
+                    where=state.where(step.method, step.target),
+                    expected=f"an answer within {state.limits.requests} requests",
+                    found="one more link to follow",
+                    hint="update the firmware of this BMC, or leave this resource out",
+                )
+            outcome = yield step
+    finally:
+        exchange.close()
 
 
 def perform(state: BmcState, request: Request) -> Exchange[Response]:
@@ -51,18 +53,38 @@ def perform(state: BmcState, request: Request) -> Exchange[Response]:
     """
     response = yield from _authenticated(state, request)
     if not response.is_success:
-        raise error_for(state, request, response)
+        raise refusal_error(state, request, response)
     return response
 
 
 def read(state: BmcState, path: str, *, timeout_s: float | None = None) -> Exchange[JsonObject]:
-    """Return the resource at ``path``. Raises BmcAnswerError when the answer is no JSON object."""
+    """Return the resource at ``path``. Raises BmcAnswerError when the answer is no JSON object.
+
+    Some BMCs make a resource only when its parent is read, so one that is not there is looked for once more behind a
+    parent that this client has not read yet.
+    """
+    if is_root(path):
+        return (yield from read_root(state))
     request = Request("GET", path, timeout_s=timeout_s)
-    response = yield from perform(state, request)
+    response = yield from _authenticated(state, request)
+    parent = _parent_of(path)
+    if response.status == 404 and parent is not None and parent not in state.paths_read:
+        state.paths_read.add(parent)
+        yield from _authenticated(state, Request("GET", parent, timeout_s=timeout_s))
+        response = yield from _authenticated(state, request)
+    if not response.is_success:
+        raise refusal_error(state, request, response)
+    state.paths_read.add(path.rstrip("/"))
     body = response.json_object()
     if body is None:
         raise not_json_error(state, request, response)
     return body
+
+
+def _parent_of(path: str) -> str | None:
+    """Return the path one level up, or None where that is the service root or not a plain path."""
+    parent = path.rstrip("/").rpartition("/")[0]
+    return parent if parent.startswith("/redfish/v1/") and "?" not in path else None
 
 
 def write(state: BmcState, request: Request) -> Exchange[Response]:
@@ -73,22 +95,23 @@ def write(state: BmcState, request: Request) -> Exchange[Response]:
     sets values, so it is repeated once when the resource does not show them.
     """
     for _ in range(MAX_ADAPTATIONS):
-        response = yield from _write_once(state, request)
+        tags: list[str | None] = []
+        response = yield from _write_once(state, request, tags)
         other = adapt(request, response)
         if other is None:
             break
         request = other
     if not response.is_success:
-        raise error_for(state, request, response)
+        raise refusal_error(state, request, response, tags)
     return response
 
 
-def _write_once(state: BmcState, request: Request) -> Exchange[Response]:
-    """Send one form of a write and return the BMC's answer, a refusal included."""
+def _write_once(state: BmcState, request: Request, tags: list[str | None]) -> Exchange[Response]:
+    """Send one form of a write and return the BMC's answer, a refusal included; ``tags`` gets the conditions sent."""
     if request.method not in ("PATCH", "PUT") or request.if_match is not None:
         return (yield from _authenticated(state, request))
     try:
-        return (yield from _conditional(state, request))
+        return (yield from _conditional(state, request, tags))
     except BmcNoAnswerError as unanswered:
         if request.method != "PATCH" or request.secrets:
             raise
@@ -98,15 +121,14 @@ def _write_once(state: BmcState, request: Request) -> Exchange[Response]:
             raise unanswered from None
         if shows(current, request.body or {}):
             return Response(204)
-        return (yield from _conditional(state, request))
+        return (yield from _conditional(state, request, tags))
 
 
-def _conditional(state: BmcState, request: Request) -> Exchange[Response]:
+def _conditional(state: BmcState, request: Request, used: list[str | None]) -> Exchange[Response]:
     """PATCH with ``If-Match``, trying the forms of the tag that BMCs are known to want; three times at most.
 
     A target that cannot be read is written without a condition: then there is no tag to send.
     """
-    used: list[str] = []
     last: Response | None = None
     for _ in range(state.limits.precondition_tries):
         got = yield from _authenticated(state, Request("GET", request.path))
@@ -114,11 +136,10 @@ def _conditional(state: BmcState, request: Request) -> Exchange[Response]:
         fresh = next((tag for tag in tags if tag not in used), None)
         if last is not None and fresh is None:
             break
+        used.append(fresh)
         last = yield from _authenticated(state, dataclasses.replace(request, if_match=fresh))
         if last.status not in (412, 428):
             break
-        if fresh is not None:
-            used.append(fresh)
     return last or Response(428)
 
 
@@ -132,7 +153,22 @@ def _authenticated(state: BmcState, request: Request) -> Exchange[Response]:
     if response.status == 401 and token is not None:
         yield from ensure_session(state, refused_token=token)
         response = yield from transact(state, request)
+        if response.status == 401:
+            raise _forbidden_error(state, request, response)
     return response
+
+
+def _forbidden_error(state: BmcState, request: Request, response: Response) -> BmcRefusedError:
+    """Return the error of a resource that stays closed to a session made a moment ago: the login itself is right."""
+    refused = refusal_error(state, request, response)
+    return BmcRefusedError(
+        "the BMC does not show this to the user that we log in as",
+        where=refused.where,
+        status=refused.status,
+        message_ids=refused.message_ids,
+        found=refused.found,
+        hint="give the account the role Administrator",
+    )
 
 
 def shows(current: Any, wanted: Any) -> bool:
@@ -148,65 +184,6 @@ def shows(current: Any, wanted: Any) -> bool:
             and all(shows(have, want) for have, want in zip(current, wanted, strict=False))
         )
     return bool(current == wanted) and isinstance(current, bool) == isinstance(wanted, bool)
-
-
-def list_members(state: BmcState, path: str) -> Exchange[Collection]:
-    """Return the members of the collection at ``path``, over all pages, without reading members that are links.
-
-    What is missing, repeated or odd is told in ``problems``; a page that points back to an earlier one ends the walk.
-    """
-    members: dict[str, Member] = {}
-    problems: list[str] = []
-    seen: set[str] = set()
-    page_uri: str | None = path
-    expected: int | None = None
-    listed = 0
-    while page_uri is not None:
-        seen.add(page_uri)
-        page = yield from read(state, page_uri)
-        expected = _count(page) if expected is None else expected
-        listed += _take_members(page, members, problems)
-        page_uri = _next_page(page)
-        if page_uri is not None and (page_uri in seen or len(seen) >= state.limits.pages):
-            problems.append(f"the page link {page_uri} leads back or never ends")
-            page_uri = None
-    if expected is not None and expected not in (len(members), listed):
-        problems.append(f"the BMC announced {expected} members and listed {listed}")
-    return Collection(path, tuple(members.values()), tuple(problems))
-
-
-def _count(page: JsonObject) -> int | None:
-    value = page.get("Members@odata.count")
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _take_members(page: JsonObject, members: dict[str, Member], problems: list[str]) -> int:
-    """Add the members of one page and return how many it lists; a single object stands for a list of one."""
-    listed = page.get("Members")
-    entries = listed if isinstance(listed, list) else [listed] if isinstance(listed, dict) else []
-    if listed is None:
-        problems.append("the collection has no Members")
-    if "error" in page:
-        texts = [message.id or message.text for message in messages_in(page)]
-        problems.append(f"the collection carries an error: {', '.join(texts) or 'without text'}")
-    for entry in entries:
-        uri = entry.get("@odata.id") if isinstance(entry, dict) else None
-        if not isinstance(uri, str) or not uri:
-            problems.append("a member has no @odata.id")
-            continue
-        body = entry if len([key for key in entry if not key.startswith("@")]) > 0 else None
-        members.setdefault(uri.rstrip("/").lower(), Member(uri, body))
-    return len(entries)
-
-
-def _next_page(page: JsonObject) -> str | None:
-    for key in ("Members@odata.nextLink", "@odata.nextLink"):
-        link = page.get(key)
-        if isinstance(link, dict):
-            link = link.get("@odata.id")
-        if isinstance(link, str) and link:
-            return link
-    return None
 
 
 def member_uri(resource: Mapping[str, Any], *names: str) -> str | None:

@@ -73,5 +73,5 @@ def _step(
         except (BmcAnswerError, BmcRefusedError, BmcUnreachableError) as error:
             if not is_many or len(points) == 1:
                 raise
-            problems.append(f"{error.where}: {error.what}")
+            problems.append(f"{error.where}: {error.brief}")
     return reached

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from html import escape
 from typing import Any
+from urllib.parse import quote
 
 from metalwright.redfish.wire import Response
 
@@ -81,10 +84,18 @@ def shorten(text: str, limit: int = MAX_TEXT_CHARS) -> str:
 
 
 def redact(text: str, secrets: Iterable[str]) -> str:
-    """Return ``text`` with every secret replaced: BMCs quote refused values, passwords included."""
-    for secret in sorted((s for s in secrets if s), key=len, reverse=True):
-        text = text.replace(secret, "********")
+    """Return ``text`` with every secret replaced: BMCs quote refused values, passwords included.
+
+    A quoted value may be written as JSON, as XML or as a URL would write it.
+    """
+    forms = {form for secret in secrets if secret for form in _forms(secret)}
+    for form in sorted(forms, key=len, reverse=True):
+        text = text.replace(form, "********")
     return text
+
+
+def _forms(secret: str) -> tuple[str, ...]:
+    return secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], escape(secret), quote(secret)
 
 
 def describe(response: Response, secrets: Iterable[str] = ()) -> str:

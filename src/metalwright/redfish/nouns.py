@@ -6,8 +6,9 @@ import uuid
 from collections.abc import Callable, Mapping
 
 from metalwright.errors import BmcAnswerError, BmcRefusedError
-from metalwright.redfish.dialogue import list_members, member_uri, read
-from metalwright.redfish.sessions import fetch_root
+from metalwright.redfish.collections import list_members
+from metalwright.redfish.dialogue import member_uri, read
+from metalwright.redfish.sessions import read_root
 from metalwright.redfish.state import BmcState
 from metalwright.redfish.walking import Declared, Found, Topology, follow, members_of
 from metalwright.redfish.wire import Exchange, JsonObject
@@ -19,14 +20,14 @@ BIOS_SETTINGS_NAMES = ("Settings", "SD", "Pending")
 
 def _root(state: BmcState, topology: Topology) -> Exchange[Found]:
     del topology
-    root = yield from fetch_root(state)
+    root = yield from read_root(state)
     return Found("/redfish/v1/", root)
 
 
 def _system(state: BmcState, topology: Topology) -> Exchange[Found]:
-    if topology.system_uri is not None:
-        body = yield from read(state, topology.system_uri)
-        return Found(topology.system_uri, body)
+    known = yield from _still_there(state, topology.system_uri)
+    if known is not None:
+        return known
     root = yield from _root(state, topology)
     systems = yield from follow(state, root, "Systems")
     problems: list[str] = []
@@ -34,6 +35,19 @@ def _system(state: BmcState, topology: Topology) -> Exchange[Found]:
     chosen = choose_system(state, members, topology.declared, problems)
     topology.system_uri = chosen.uri
     return chosen
+
+
+def _still_there(state: BmcState, uri: str | None) -> Exchange[Found | None]:
+    """Read a resource at the place where it was found before; None sends the caller on the way from the root again."""
+    if uri is None:
+        return None
+    try:
+        body = yield from read(state, uri)
+    except BmcRefusedError as error:
+        if error.status != 404:
+            raise
+        return None
+    return Found(uri, body)
 
 
 def choose_system(state: BmcState, systems: list[Found], declared: Declared, problems: list[str]) -> Found:
@@ -82,22 +96,23 @@ def _can_boot(system: JsonObject) -> bool:
 
 
 def _manager(state: BmcState, topology: Topology) -> Exchange[Found]:
-    if topology.manager_uri is None:
-        system = yield from _system(state, topology)
-        links = system.value.get("Links")
-        managed_by = links.get("ManagedBy") if isinstance(links, Mapping) else None
-        start = Found(system.uri, managed_by)
-        if not isinstance(managed_by, list) or not managed_by:
-            root = yield from _root(state, topology)
-            start = yield from follow(state, root, "Managers")
-        managers = yield from members_of(state, start, [])
-        bmcs = [manager for manager in managers if manager.value.get("ManagerType") in ("BMC", None)] or managers
-        with_network = [manager for manager in bmcs if "NetworkProtocol" in manager.value] or bmcs
-        if not with_network:
-            raise BmcAnswerError("this BMC lists no manager", where=state.where("GET", "/redfish/v1/Managers"))
-        topology.manager_uri = with_network[0].uri
-    body = yield from read(state, topology.manager_uri)
-    return Found(topology.manager_uri, body)
+    known = yield from _still_there(state, topology.manager_uri)
+    if known is not None:
+        return known
+    system = yield from _system(state, topology)
+    links = system.value.get("Links")
+    managed_by = links.get("ManagedBy") if isinstance(links, Mapping) else None
+    start = Found(system.uri, managed_by)
+    if not isinstance(managed_by, list) or not managed_by:
+        root = yield from _root(state, topology)
+        start = yield from follow(state, root, "Managers")
+    managers = yield from members_of(state, start, [])
+    bmcs = [manager for manager in managers if manager.value.get("ManagerType") in ("BMC", None)] or managers
+    with_network = [manager for manager in bmcs if "NetworkProtocol" in manager.value] or bmcs
+    if not with_network:
+        raise BmcAnswerError("this BMC lists no manager", where=state.where("GET", "/redfish/v1/Managers"))
+    topology.manager_uri = with_network[0].uri
+    return with_network[0]
 
 
 def _chassis(state: BmcState, topology: Topology) -> Exchange[Found]:

@@ -12,18 +12,20 @@ from email.utils import parsedate_to_datetime
 from time import time as wall_clock
 from urllib.parse import urljoin, urlsplit
 
-from metalwright.errors import (
-    BmcAnswerError,
-    BmcAuthError,
-    BmcCertificateError,
-    BmcNoAnswerError,
-    BmcRefusedError,
-    BmcUnreachableError,
-    RedfishError,
-)
-from metalwright.redfish.messages import describe, messages_in, redact, shorten
+from metalwright.errors import BmcAnswerError, BmcUnreachableError
+from metalwright.redfish.failures import failure_error
+from metalwright.redfish.messages import messages_in, shorten
 from metalwright.redfish.state import BmcState
-from metalwright.redfish.wire import UNSENT, Exchange, FailureKind, Request, Response, Send, Sleep, TransportFailure
+from metalwright.redfish.wire import (
+    Exchange,
+    FailureKind,
+    Request,
+    Response,
+    Send,
+    Sleep,
+    TransportFailure,
+    split_link,
+)
 
 TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
 REDIRECTS = frozenset({301, 302, 307, 308})
@@ -43,8 +45,8 @@ class _Tries:
 def transact(state: BmcState, request: Request) -> Exchange[Response]:
     """Send ``request`` and return the BMC's last word, whatever its status.
 
-    Raises BmcUnreachableError, BmcNoAnswerError (a write without answer), BmcCertificateError, or BmcAnswerError (a
-    redirect that must not be followed).
+    Raises BmcUnreachableError, BmcNoAnswerError (a write without answer), BmcCertificateError, BmcTlsError, or
+    BmcAnswerError (a redirect that must not be followed, an answer without end).
     """
     tries = _Tries(target=_own_path(state, request))
     while True:
@@ -67,8 +69,8 @@ def _own_path(state: BmcState, request: Request) -> str:
     """Return the path of a link; raises BmcAnswerError for a link that leaves this BMC."""
     if request.path.startswith("/") and not request.path.startswith("//"):
         return request.path
-    link = urlsplit(urljoin(f"{state.base_url}/", request.path))
-    if f"{link.scheme}://{link.netloc}" != state.base_url:
+    link = split_link(request.path) and urlsplit(urljoin(f"{state.base_url}/", request.path))
+    if link is None or f"{link.scheme}://{link.netloc}" != state.base_url:
         raise BmcAnswerError(
             "the BMC links to another host",
             where=state.where(request.method, request.path),
@@ -115,16 +117,26 @@ def _after_failure(state: BmcState, request: Request, failure: TransportFailure,
     """Return the seconds to wait before the next try, or raise what the failure means."""
     if failure.kind is FailureKind.CLOSED and tries.sent > 1:
         state.is_connection_reused = False
-    if failure.kind in (FailureKind.CERTIFICATE, FailureKind.TLS):
-        raise _failure_error(state, request, failure)
-    if failure.kind in UNSENT:
-        is_repeatable = state.has_answered
-    else:
-        is_repeatable = request.is_read and not (failure.kind is FailureKind.TIMEOUT and tries.sent > 1)
     delay_s = 0.0 if failure.kind is FailureKind.CLOSED and tries.sent == 1 else _backoff(state, tries)
-    if is_repeatable and tries.sent < state.limits.reads and _fits(state, delay_s):
+    if _is_repeatable(state, request, failure, tries) and tries.sent < state.limits.reads and _fits(state, delay_s):
         return delay_s
-    raise _failure_error(state, request, failure)
+    raise failure_error(state, request, failure)
+
+
+def _is_repeatable(state: BmcState, request: Request, failure: TransportFailure, tries: _Tries) -> bool:
+    """Return whether the request may be sent again after this failure.
+
+    A resource that is known to be slow is not asked again: the BMC may still be working on the first question.
+    """
+    match failure.kind:
+        case FailureKind.CONNECT | FailureKind.CONNECT_TIMEOUT:
+            return state.has_answered
+        case FailureKind.TIMEOUT:
+            return request.is_read and tries.sent == 1 and not state.is_slow(request)
+        case FailureKind.CLOSED:
+            return request.is_read or (request.is_harmless_twice and tries.sent == 1)
+        case _:
+            return False
 
 
 def _after_response(state: BmcState, request: Request, response: Response, tries: _Tries) -> float | None:
@@ -161,12 +173,13 @@ def _after_response(state: BmcState, request: Request, response: Response, tries
 
 def _redirect_target(state: BmcState, request: Request, response: Response, tries: _Tries) -> str:
     """Return where to send the request again, method and body kept; raises BmcAnswerError for anywhere unsafe."""
-    location = urljoin(f"{state.base_url}{request.path}", response.header("location") or "")
-    old, new = urlsplit(state.base_url), urlsplit(location)
-    is_same = new.hostname == old.hostname and new.scheme == old.scheme and new.username is None
-    if is_same and new.scheme == "http":
-        is_same = new.netloc == old.netloc
-    if tries.is_redirected or not is_same:
+    link = response.header("location") or ""
+    location = urljoin(urljoin(f"{state.base_url}/", tries.target), link) if split_link(link) is not None else link
+    old, new = urlsplit(state.base_url), split_link(location)
+    is_same = new is not None and (new.hostname, new.scheme, new.username) == (old.hostname, old.scheme, None)
+    if new is not None and new.scheme == "http":
+        is_same = is_same and new.netloc == old.netloc
+    if new is None or tries.is_redirected or not is_same:
         raise BmcAnswerError(
             "the BMC redirects a second time" if is_same else "the BMC redirects to another host or protocol",
             where=state.where(request.method, request.path),
@@ -182,11 +195,11 @@ def _redirect_target(state: BmcState, request: Request, response: Response, trie
 def retry_after_s(response: Response) -> float | None:
     """Return the seconds that ``Retry-After`` asks for (a number or a date), or None."""
     value = (response.header("retry-after") or "").strip()
-    if value.isdigit():
-        return float(value)
+    if value.isascii() and value.isdigit():
+        return float(value[:9])
     try:
         return max(0.0, parsedate_to_datetime(value).timestamp() - wall_clock()) if value else None
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
 
 
@@ -198,88 +211,3 @@ def _fits(state: BmcState, delay_s: float) -> bool:
     """Return whether there is still time to wait ``delay_s``."""
     remaining_s = state.remaining_s()
     return remaining_s is None or delay_s < remaining_s
-
-
-def _failure_error(state: BmcState, request: Request, failure: TransportFailure) -> RedfishError:
-    """Return the error that a transport failure means."""
-    where, detail = state.where(request.method, request.path), redact(failure.detail, state.secrets)
-    if failure.kind is FailureKind.CERTIFICATE:
-        return BmcCertificateError(
-            "the certificate of the BMC is not the pinned one; no credential was sent",
-            where=where,
-            expected="the certificate seen at first use",
-            found=detail,
-            hint="if it was changed on purpose, forget the pin of this BMC; else find out who answers at this address",
-        )
-    if failure.kind is FailureKind.TLS:
-        return BmcUnreachableError(
-            "no TLS connection: this host and the BMC do not agree on a protocol version or cipher",
-            where=where,
-            found=detail,
-            hint="is it an HTTPS port? Old BMCs offer only old TLS; update the BMC firmware",
-        )
-    if failure.kind in UNSENT or request.is_read:
-        slow = failure.kind in (FailureKind.TIMEOUT, FailureKind.CONNECT_TIMEOUT)
-        return BmcUnreachableError(
-            "the BMC does not answer in time" if slow else "the BMC cannot be reached",
-            where=where,
-            found=detail,
-            hint="check the address, the management network and that the BMC is up",
-        )
-    return BmcNoAnswerError(
-        "the request was sent and no answer came; it may have taken effect",
-        where=where,
-        found=detail,
-        hint="read the resource before trying again",
-    )
-
-
-def error_for(state: BmcState, request: Request, response: Response) -> RedfishError:
-    """Return the error that a refusal (4xx, 5xx) means, with the BMC's own words and no secret in it."""
-    where = state.where(request.method, request.path)
-    messages = messages_in(response.json())
-    ids = tuple(message.id for message in messages if message.id)
-    names = {message.name for message in messages}
-    found = describe(response, (*state.secrets, *request.secrets))
-    if "PasswordChangeRequired" in names:
-        return BmcAuthError(
-            "the BMC wants its password changed before anything else",
-            where=where,
-            status=response.status,
-            message_ids=ids,
-            found=found,
-            hint="run the credentials phase for this node",
-        )
-    if response.status == 401:
-        return BmcAuthError(
-            "the BMC does not accept the credentials",
-            where=where,
-            status=401,
-            message_ids=ids,
-            found=found,
-            hint="correct the credentials of this BMC; it is not tried again with the same ones",
-        )
-    if response.status == 412:
-        return BmcRefusedError(
-            "the resource changed meanwhile, or the BMC does not recognise its own entity tag",
-            where=where,
-            status=412,
-            message_ids=ids,
-            expected=f"If-Match {request.if_match} accepted",
-            found=found,
-            hint="look who else writes to this BMC, then try again",
-        )
-    what = "the BMC refused the request" if response.status < 500 else "the BMC failed to carry out the request"
-    return BmcRefusedError(what, where=where, status=response.status, message_ids=ids, found=found)
-
-
-def not_json_error(state: BmcState, request: Request, response: Response) -> BmcAnswerError:
-    """Return the error for a success that is not a JSON object (a login page, plain text)."""
-    return BmcAnswerError(
-        "the answer is not a Redfish resource",
-        where=state.where(request.method, request.path),
-        status=response.status,
-        expected="a JSON object",
-        found=f"{response.content_type or 'no content type'}: {shorten(redact(response.text, state.secrets))}",
-        hint="is this the address of a BMC?",
-    )

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import base64
 import logging
-from urllib.parse import urlsplit
 
 from metalwright.errors import BmcAnswerError, BmcAuthError, BmcRefusedError, RedfishError
 from metalwright.redfish.credentials import Credentials
+from metalwright.redfish.failures import not_json_error, refusal_error
 from metalwright.redfish.messages import describe, messages_in
-from metalwright.redfish.policy import error_for, not_json_error, retry_after_s, transact
+from metalwright.redfish.policy import retry_after_s, transact
 from metalwright.redfish.quirks import behaviour_for
 from metalwright.redfish.state import BmcState
-from metalwright.redfish.wire import Enter, Exchange, JsonObject, Leave, Request, Response, Sleep
+from metalwright.redfish.wire import Enter, Exchange, JsonObject, Leave, Request, Response, Sleep, path_of
 
 LOG = logging.getLogger(__name__)
 ROOT_PATHS = ("/redfish/v1/", "/redfish/v1")
@@ -28,30 +28,60 @@ def fetch_root(state: BmcState) -> Exchange[JsonObject]:
 
     A BMC that (wrongly) wants authentication for its root gives an empty object: the log-in goes to the usual place.
     """
-    if state.root is not None:
-        return state.root
-    first: RedfishError | None = None
+    if state.root is None:
+        root, refusal = yield from _root_at_either_path(state, is_authenticated=False)
+        if root is None and (refusal is None or refusal.status not in (401, 403)):
+            raise _no_root(state, refusal)
+        state.root, state.behaviour = root or {}, behaviour_for(root or {})
+    return state.root
+
+
+def read_root(state: BmcState) -> Exchange[JsonObject]:
+    """Return the service root, read with a session where the BMC does not show it otherwise."""
+    root = yield from fetch_root(state)
+    if not root:
+        yield from ensure_session(state)
+        found, refusal = yield from _root_at_either_path(state, is_authenticated=True)
+        if found is None:
+            raise refusal or _no_root(state, refusal)
+        root = state.root = found
+        state.behaviour = behaviour_for(root)
+    return root
+
+
+def is_root(path: str) -> bool:
+    """Return whether ``path`` is the service root, with or without trailing slash."""
+    return path.rstrip("/") == ROOT_PATHS[1]
+
+
+def _root_at_either_path(
+    state: BmcState, *, is_authenticated: bool
+) -> Exchange[tuple[JsonObject | None, RedfishError | None]]:
+    """Try both forms of the root's path: the root, or None and the first refusal that says more than "not here"."""
+    refusal: RedfishError | None = None
     for path in ROOT_PATHS:
-        request = Request("GET", path, is_authenticated=False)
+        request = Request("GET", path, is_authenticated=is_authenticated)
         response = yield from transact(state, request)
         if response.is_success:
             root = response.json_object()
             if root is None:
                 raise not_json_error(state, request, response)
-            state.root, state.behaviour = root, behaviour_for(root)
-            return root
-        first = first or error_for(state, request, response)
+            return root, None
+        error = refusal_error(state, request, response)
         if response.status not in (401, 403, 404):
-            raise first
-    if first is not None and first.status in (401, 403):
-        state.root = {}
-        return state.root
-    raise BmcAnswerError(
+            raise error
+        if refusal is None or refusal.status == 404:
+            refusal = error
+    return None, refusal
+
+
+def _no_root(state: BmcState, refusal: RedfishError | None) -> BmcAnswerError:
+    return BmcAnswerError(
         "there is no Redfish service at this address",
         where=state.where("GET", ROOT_PATHS[0]),
-        status=first.status if first else None,
+        status=refusal.status if refusal else None,
         expected="a service root",
-        found=first.found if first else None,
+        found=refusal.found if refusal else None,
         hint="check address and port, and that Redfish is enabled on this BMC",
     )
 
@@ -65,14 +95,18 @@ def ensure_session(state: BmcState, refused_token: str | None = None) -> Exchang
     if state.credentials is None or (state.is_logged_in and refused_token is None):
         return
     yield Enter()
+    refused_uri = None
     if refused_token is not None and state.token == refused_token:
+        refused_uri = state.session_uri
         state.forget_session()
     if not state.is_logged_in:
-        yield from _login(state, state.credentials)
+        yield from _login(state, state.credentials, is_renewal=refused_token is not None)
+        if refused_uri is not None and refused_uri != state.session_uri:
+            yield from _delete_session(state, refused_uri)
     yield Leave()
 
 
-def _login(state: BmcState, credentials: Credentials) -> Exchange[None]:
+def _login(state: BmcState, credentials: Credentials, *, is_renewal: bool) -> Exchange[None]:
     root = yield from fetch_root(state)
     credential_id = credentials.identifier(state.latch.hmac_key)
     if state.latch.is_latched(state.key, credential_id):
@@ -91,9 +125,10 @@ def _login(state: BmcState, credentials: Credentials) -> Exchange[None]:
         _sessions_uri(root),
         {"UserName": credentials.username, "Password": credentials.password},
         is_authenticated=False,
+        is_harmless_twice=True,
     )
     response = yield from _post_session(state, request)
-    if response.status in (404, 405, 501):
+    if response.status in (404, 405, 501) and not is_renewal:
         yield from _use_basic(state, credentials, credential_id)
         return
     if not response.is_success:
@@ -143,9 +178,10 @@ def _is_table_full(state: BmcState, response: Response) -> bool:
 def _login_error(state: BmcState, request: Request, response: Response, credential_id: str) -> RedfishError:
     """Return the error for a refused login, and latch the credential when the refusal is about it."""
     names = {message.name for message in messages_in(response.json())}
-    if response.status in (401, 403) or names & state.behaviour.login_refused_ids:
+    is_refused = response.status in (401, 403) or names & state.behaviour.login_refused_ids
+    if is_refused and "PasswordChangeRequired" not in names:
         return _refuse(state, request, response, credential_id)
-    return error_for(state, request, response)
+    return refusal_error(state, request, response)
 
 
 def _refuse(state: BmcState, request: Request, response: Response, credential_id: str) -> BmcAuthError:
@@ -173,8 +209,7 @@ def _keep_session(state: BmcState, request: Request, response: Response) -> None
             expected="an X-Auth-Token header",
             found=describe(response, state.secrets),
         )
-    state.token = token
-    state.session_uri = urlsplit(location).path if isinstance(location, str) and location else None
+    state.token, state.session_uri = token, path_of(location)
     for message in messages_in(response.json()):
         if message.name == "PasswordChangeRequired":
             state.password_change_uri = message.args[0] if message.args else None
@@ -201,11 +236,18 @@ def logout(state: BmcState) -> Exchange[None]:
         return
     deadline, state.expires_at = state.expires_at, state.clock() + state.limits.logout_timeout_s
     try:
-        response = yield from transact(state, Request("DELETE", uri, timeout_s=state.limits.logout_timeout_s))
+        yield from _delete_session(state, uri)
+    finally:
+        state.expires_at = deadline
+        state.forget_session()
+
+
+def _delete_session(state: BmcState, uri: str) -> Exchange[None]:
+    """Give a place in the session table back; that this failed is logged and nothing more."""
+    request = Request("DELETE", uri, timeout_s=state.limits.logout_timeout_s, is_harmless_twice=True)
+    try:
+        response = yield from transact(state, request)
         if not response.is_success and response.status not in (401, 404):
             LOG.warning("%s: the session was not deleted: HTTP %d", state.base_url, response.status)
     except RedfishError as error:
         LOG.warning("%s: the session was not deleted: %s", state.base_url, error.what)
-    finally:
-        state.expires_at = deadline
-        state.forget_session()

@@ -16,7 +16,7 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Time and repetition budgets. Seconds throughout; ``deadline_s`` is for the whole life of a client."""
+    """Time and repetition budgets. Seconds throughout."""
 
     connect_timeout_s: float = 30.0
     read_timeout_s: float = 60.0
@@ -30,9 +30,14 @@ class Limits:
     write_retries: int = 6
     sessions_full_s: float = 60.0
     deadline_s: float | None = None
+    """Time for the whole life of an asyncio client, and for each question to a blocking one (a deploy may pause)."""
     in_flight: int = 4
     logout_timeout_s: float = 5.0
     pages: int = 200
+    members: int = 4096
+    """How many members one collection may have."""
+    requests: int = 4000
+    """How many requests one question may take, following links and members."""
 
 
 @dataclass(slots=True)
@@ -54,6 +59,12 @@ class BmcState:
     basic: str | None = field(default=None, repr=False)
     password_change_uri: str | None = None
     """Where the password must be changed before anything else is answered."""
+    fingerprint: str | None = None
+    """The certificate that the BMC must show, once that is known."""
+    is_first_use: bool = False
+    """Whether no certificate was pinned before."""
+    paths_read: set[str] = field(default_factory=set)
+    """Paths that were read with success, without trailing slash."""
     has_answered: bool = False
     is_gzip_needed: bool = False
     is_connection_reused: bool = True
@@ -70,6 +81,10 @@ class BmcState:
         password = self.credentials.password if self.credentials else ""
         return tuple(s for s in (password, self.token or "", self.basic or "") if s)
 
+    def start_clock(self) -> None:
+        """Count the deadline from now on."""
+        self.expires_at = None if self.limits.deadline_s is None else self.clock() + self.limits.deadline_s
+
     def remaining_s(self) -> float | None:
         """Return the seconds until the deadline, or None when there is none."""
         return None if self.expires_at is None else self.expires_at - self.clock()
@@ -80,6 +95,10 @@ class BmcState:
             return request.timeout_s
         slow = [seconds for part, seconds in self.limits.slow_paths if part in request.path]
         return max([self.limits.read_timeout_s, *slow])
+
+    def is_slow(self, request: Request) -> bool:
+        """Return whether the request is about a resource that is known to be slow."""
+        return any(part in request.path for part, _ in self.limits.slow_paths)
 
     def where(self, method: str, path: str) -> str:
         """Return how an error names an exchange: ``GET https://host:port/path``."""

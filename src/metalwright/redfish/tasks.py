@@ -7,14 +7,13 @@ A task monitor that has vanished proves nothing: the caller reads the state that
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
 
 from metalwright.errors import BmcAnswerError, BmcRefusedError
 from metalwright.redfish.dialogue import perform
 from metalwright.redfish.messages import Message, describe, messages_in
 from metalwright.redfish.policy import retry_after_s
 from metalwright.redfish.state import BmcState
-from metalwright.redfish.wire import Exchange, JsonObject, Request, Response, Sleep
+from metalwright.redfish.wire import Exchange, JsonObject, Request, Response, Sleep, path_of
 
 ENDED = frozenset({"completed", "killed", "exception", "cancelled", "interrupted"})
 FAILED = frozenset({"killed", "exception", "cancelled", "interrupted"})
@@ -46,12 +45,7 @@ def monitor_of(response: Response) -> str | None:
     """Return the URI of the task that a response started, or None when it started none."""
     if response.status != 202:
         return None
-    location = response.header("location")
-    if location:
-        parts = urlsplit(location)
-        return parts.path + (f"?{parts.query}" if parts.query else "")
-    uri = (response.json_object() or {}).get("@odata.id")
-    return uri if isinstance(uri, str) and uri else None
+    return path_of(response.header("location")) or path_of((response.json_object() or {}).get("@odata.id"))
 
 
 def task_in(uri: str, response: Response) -> Task:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from metalwright.errors import BmcAnswerError, BmcRefusedError, BmcUnreachableError
-from metalwright.redfish.dialogue import Collection, Member, list_members, read
+from metalwright.redfish.collections import Collection, Member, list_members
+from metalwright.redfish.dialogue import read
 from metalwright.redfish.state import BmcState
 from metalwright.redfish.wire import Exchange
 
@@ -72,7 +73,7 @@ def members_of(state: BmcState, point: Found, problems: list[str]) -> Exchange[l
             try:
                 body = yield from read(state, member.uri)
             except (BmcAnswerError, BmcRefusedError, BmcUnreachableError) as error:
-                problems.append(f"{member.uri}: {error.what}")
+                problems.append(f"{member.uri}: {error.brief}")
                 continue
         found.append(Found(member.uri, body))
     return found

@@ -1,8 +1,8 @@
 """What goes over the wire and what comes back: the words that policy and transports share.
 
-The policy is written without I/O: a generator that yields *steps* (:class:`Send`, :class:`Sleep`, :class:`Enter`,
-:class:`Leave`) and receives *outcomes* (:class:`Response`, :class:`TransportFailure`, or ``None`` after the other
-steps). A transport drives it and knows nothing about Redfish.
+The policy is written without I/O: a generator that yields *steps* (:class:`Peek`, :class:`Send`, :class:`Sleep`,
+:class:`Enter`, :class:`Leave`) and receives *outcomes* (:class:`Peer`, :class:`Response`, :class:`TransportFailure`, or
+``None`` after the other steps). A transport drives it and knows nothing about Redfish.
 """
 
 from __future__ import annotations
@@ -12,10 +12,14 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeAlias, TypeVar
+from urllib.parse import SplitResult, urlsplit
 
 T = TypeVar("T")
 JsonObject: TypeAlias = dict[str, Any]
 """A decoded JSON object."""
+
+MAX_BODY_BYTES = 64 * 1024**2
+"""A longer body is taken for an endless one. The largest attribute registries seen have about 10 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +34,20 @@ class Request:
     if_match: str | None = None
     secrets: tuple[str, ...] = field(default=(), repr=False)
     """Texts that must not appear in an error, even when the BMC quotes them."""
+    is_harmless_twice: bool = False
+    """Whether a write may be sent again when the connection broke before its answer (a login, a logout)."""
 
     @property
     def is_read(self) -> bool:
         """Whether repeating the request can do no harm."""
         return self.method in ("GET", "HEAD")
+
+
+@dataclass(frozen=True, slots=True)
+class Peek:
+    """Step: look at the certificate that the BMC shows, trusting nobody; no HTTP request is sent."""
+
+    connect_timeout_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +80,29 @@ class Leave:
 
 
 class FailureKind(StrEnum):
-    """Where an exchange broke. Only in the first four is it certain that the BMC saw no request."""
+    """Where an exchange broke. Only in the first six is it certain that the BMC saw no request."""
 
     CONNECT = "connect"
     CONNECT_TIMEOUT = "connect-timeout"
     CERTIFICATE = "certificate"
     TLS = "tls"
+    NO_TLS = "no-tls"
+    BAD_LINK = "bad-link"
     CLOSED = "closed"
     TIMEOUT = "timeout"
+    ENDLESS = "endless"
 
 
-UNSENT = frozenset({FailureKind.CONNECT, FailureKind.CONNECT_TIMEOUT, FailureKind.CERTIFICATE, FailureKind.TLS})
+UNSENT = frozenset(
+    {
+        FailureKind.CONNECT,
+        FailureKind.CONNECT_TIMEOUT,
+        FailureKind.CERTIFICATE,
+        FailureKind.TLS,
+        FailureKind.NO_TLS,
+        FailureKind.BAD_LINK,
+    }
+)
 """Failures before a request was sent."""
 
 
@@ -87,6 +112,13 @@ class TransportFailure:
 
     kind: FailureKind
     detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """What :class:`Peek` saw: the SHA-256 of the certificate, 64 lower-case hex digits."""
+
+    fingerprint: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +153,10 @@ class Response:
         return self.body.decode("utf-8", "replace").removeprefix("\ufeff")
 
     def json(self) -> Any:
-        """Return the decoded body, or None when it is empty or not JSON."""
+        """Return the decoded body, or None when it is empty, not JSON, or nested too deeply to be meant."""
         try:
             return json.loads(self.text)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
 
     def json_object(self) -> JsonObject | None:
@@ -133,7 +165,25 @@ class Response:
         return value if isinstance(value, dict) else None
 
 
-Step: TypeAlias = Send | Sleep | Enter | Leave
-Outcome: TypeAlias = Response | TransportFailure | None
+def split_link(link: str) -> SplitResult | None:
+    """Return the parts of a link that a BMC sent, or None when it is no URL at all."""
+    try:
+        parts = urlsplit(link)
+        _ = parts.port  # raises as well
+    except ValueError:
+        return None
+    return parts
+
+
+def path_of(link: object) -> str | None:
+    """Return path and query of a link that a BMC sent, wherever it claims to lead; None when there is none."""
+    parts = split_link(link) if isinstance(link, str) else None
+    if parts is None or not parts.path:
+        return None
+    return parts.path + (f"?{parts.query}" if parts.query else "")
+
+
+Step: TypeAlias = Peek | Send | Sleep | Enter | Leave
+Outcome: TypeAlias = Peer | Response | TransportFailure | None
 Exchange: TypeAlias = Generator[Step, Outcome, T]
 """A dialogue with a BMC that ends in a ``T``."""

@@ -25,9 +25,8 @@ from metalwright.errors import (
     UsageError,
 )
 from metalwright.redfish import Contact, Credentials, Limits, MemoryPins
-from metalwright.redfish.async_client import AsyncClient, fetch_fingerprint
+from metalwright.redfish.async_client import AsyncClient
 from metalwright.redfish.blocking_client import BlockingClient
-from metalwright.redfish.blocking_client import fetch_fingerprint as fetch_fingerprint_blocking
 
 Serve = Callable[..., WireServer]
 SESSIONS = "/redfish/v1/SessionService/Sessions"
@@ -130,8 +129,10 @@ def test_a_refused_first_use_sends_nothing(serve: Serve, read: Any) -> None:
 
 async def test_the_fingerprint_is_read_without_any_request(serve: Serve) -> None:
     server = serve(Bmc())
-    assert await fetch_fingerprint(server.url) == server.fingerprint
-    assert await asyncio.to_thread(fetch_fingerprint_blocking, server.url) == server.fingerprint
+    async with AsyncClient(Contact(server.url)) as client:
+        assert client.fingerprint == server.fingerprint
+    with BlockingClient(Contact(server.url)) as blocking:
+        assert blocking.fingerprint == server.fingerprint
     assert server.requests == []
 
 

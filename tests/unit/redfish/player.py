@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from metalwright.redfish.state import BmcState, Limits
-from metalwright.redfish.wire import Exchange, Outcome, Response, Send, Sleep, Step
+from metalwright.redfish.wire import Exchange, Outcome, Peek, Response, Send, Sleep, Step
 
 Answer = Callable[[Send], Outcome]
 
@@ -31,6 +31,8 @@ class Play:
     sent: list[Send] = field(default_factory=list)
     slept: list[float] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
+    peer: Outcome = None
+    """What a look at the certificate gives."""
 
     def run(self, exchange: Exchange[Any], answers: Iterable[Outcome] | Answer) -> Any:
         """Drive the exchange with a list of outcomes or a function from Send to outcome."""
@@ -46,6 +48,8 @@ class Play:
             if isinstance(step, Send):
                 self.sent.append(step)
                 outcome = script(step) if callable(script) else next(script)
+            elif isinstance(step, Peek):
+                outcome = self.peer
             elif isinstance(step, Sleep):
                 self.slept.append(step.seconds)
                 self.clock.now += step.seconds

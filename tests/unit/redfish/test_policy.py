@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ssl
 from contextlib import suppress
 
 import pytest
@@ -12,17 +13,27 @@ from metalwright.errors import (
     BmcCertificateError,
     BmcNoAnswerError,
     BmcRefusedError,
+    BmcTlsError,
     BmcUnreachableError,
     RedfishError,
 )
-from metalwright.redfish.dialogue import perform, read
+from metalwright.redfish import MemoryPins
+from metalwright.redfish.collections import list_members
+from metalwright.redfish.dialogue import bounded, perform, read
+from metalwright.redfish.pinning import ensure_pin, handshake_failure
 from metalwright.redfish.policy import transact
 from metalwright.redfish.state import Limits
-from metalwright.redfish.wire import FailureKind, Outcome, Request, Response, TransportFailure
+from metalwright.redfish.wire import FailureKind, Outcome, Request, Response, Send, TransportFailure
 
 GET = Request("GET", "/redfish/v1/Systems/1", is_authenticated=False)
 POST = Request("POST", "/redfish/v1/Systems/1/Actions/ComputerSystem.Reset", {"ResetType": "On"}, False)
 CLOSED = TransportFailure(FailureKind.CLOSED, "reset by peer")
+
+
+def ssl_error(reason: str) -> ssl.SSLError:
+    error = ssl.SSLError(1, f"[SSL: {reason}]")
+    error.reason = reason
+    return error
 
 
 def test_a_read_is_repeated_while_the_bmc_is_busy() -> None:
@@ -184,6 +195,103 @@ def test_a_password_that_the_bmc_quotes_is_not_shown() -> None:
         play.run(perform(state, request), [bad])
     assert "pa55 word" not in str(caught.value) + repr(caught.value) + repr(request) + repr(play.steps)
     assert "The value ******** is bad" in str(caught.value)
+
+
+@pytest.mark.parametrize("quoted", ['p"<5 word', 'p\\"<5 word', "p&quot;&lt;5 word", "p%22%3C5%20word"])
+def test_a_password_is_hidden_in_every_way_of_writing_it(quoted: str) -> None:
+    state, play = make_state()
+    request = Request("PATCH", "/a", {"Password": 'p"<5 word'}, False, secrets=('p"<5 word',))
+    page = Response(400, (("content-type", "text/plain"),), f"bad value: {quoted}".encode())
+    with pytest.raises(BmcRefusedError) as caught:
+        play.run(perform(state, request), [page])
+    assert quoted not in str(caught.value)
+    assert "bad value: ********" in str(caught.value)
+
+
+def test_a_body_nested_beyond_reason_is_no_resource_and_no_crash() -> None:
+    state, play = make_state()
+    with pytest.raises(BmcAnswerError, match="not a Redfish resource"):
+        play.run(read(state, GET.path), [Response(200, (), b"[" * 200_000)])
+
+
+@pytest.mark.parametrize("link", ["https://[::1/redfish/v1", "//[x", "http://", "https://10.0.0.1:443redfish/v1"])
+def test_a_link_that_is_no_url_is_told_and_not_followed(link: str) -> None:
+    state, play = make_state()
+    with pytest.raises(BmcAnswerError):
+        play.run(read(state, link), [answer(301, None, location=link)])
+    with pytest.raises(BmcAnswerError):
+        play.run(transact(state, POST), [answer(301, None, location="https://[::1/redfish/v1")])
+
+
+def test_a_slow_resource_is_not_asked_again_while_the_bmc_may_still_work_on_it() -> None:
+    state, play = make_state()
+    late = TransportFailure(FailureKind.TIMEOUT, "no answer within 180 s")
+    with pytest.raises(BmcUnreachableError, match="does not answer in time"):
+        play.run(read(state, "/redfish/v1/UpdateService/FirmwareInventory"), [late])
+    assert len(play.sent) == 1
+
+
+def test_an_answer_without_end_is_given_up_at_once() -> None:
+    state, play = make_state(has_answered=True)
+    with pytest.raises(BmcAnswerError, match="does not end"):
+        play.run(transact(state, GET), [TransportFailure(FailureKind.ENDLESS, "more than 64 MiB")])
+
+
+def test_a_bmc_that_leads_on_for_ever_is_left_at_the_request_budget() -> None:
+    state, play = make_state(limits=Limits(requests=20))
+    count = 0
+
+    def bmc(step: Send) -> Outcome:
+        nonlocal count
+        count += 1
+        return answer(200, {"Members": [{"@odata.id": f"/c/{count}"}], "Members@odata.nextLink": f"/c?{count}"})
+
+    with pytest.raises(BmcAnswerError, match="leads on without end"):
+        play.run(bounded(state, list_members(state, "/c")), bmc)
+    assert count == 20
+
+
+def test_a_resource_that_is_made_when_its_parent_is_read_is_found_at_the_second_look() -> None:
+    state, play = make_state()
+    asked: list[str] = []
+
+    def bmc(step: Send) -> Outcome:
+        asked.append(step.target)
+        is_there = step.target.endswith("Boot") or any(path.endswith("/Boot") for path in asked)
+        return answer(200, {"Id": "1"}) if is_there else answer(404)
+
+    child = "/redfish/v1/Systems/1/Boot/Order"
+    assert play.run(read(state, child), bmc) == {"Id": "1"}
+    assert asked == [child, "/redfish/v1/Systems/1/Boot", child]
+
+
+def test_a_parent_that_was_read_is_not_read_again_for_a_missing_child() -> None:
+    state, play = make_state()
+    play.run(read(state, "/redfish/v1/Systems/1"), [answer(200, {})])
+    with pytest.raises(BmcRefusedError):
+        play.run(read(state, "/redfish/v1/Systems/1/Nothing"), [answer(404)])
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (ssl_error("UNSUPPORTED_PROTOCOL"), BmcTlsError),
+        (ssl_error("TLSV1_ALERT_PROTOCOL_VERSION"), BmcTlsError),
+        (ssl_error("UNSAFE_LEGACY_RENEGOTIATION_DISABLED"), BmcTlsError),
+        (ConnectionResetError(104, "reset"), BmcTlsError),
+        (ssl_error("WRONG_VERSION_NUMBER"), BmcAnswerError),
+        (ConnectionRefusedError(111, "refused"), BmcUnreachableError),
+        (OSError(113, "no route"), BmcUnreachableError),
+        (TimeoutError(), BmcUnreachableError),
+    ],
+)
+def test_the_first_handshake_says_why_it_failed(error: OSError, kind: type[RedfishError]) -> None:
+    state, play = make_state()
+    play.peer = handshake_failure(error, 5)
+    with pytest.raises(RedfishError) as caught:
+        play.run(ensure_pin(state, MemoryPins()), [])
+    assert type(caught.value) is kind
+    assert "https://10.0.0.1:443" in str(caught.value)
 
 
 OUTCOMES = st.one_of(

@@ -5,11 +5,11 @@ import logging
 import pytest
 from tests.unit.redfish.player import answer, make_state, refusal
 
-from metalwright.errors import BmcAuthError, BmcRefusedError
+from metalwright.errors import BmcAuthError, BmcNoAnswerError, BmcRefusedError
 from metalwright.redfish import Credentials, MemoryLatch
 from metalwright.redfish.dialogue import read
 from metalwright.redfish.sessions import ensure_session, fetch_root, logout
-from metalwright.redfish.wire import Outcome, Send
+from metalwright.redfish.wire import FailureKind, Outcome, Send, TransportFailure
 
 ROOT = {"RedfishVersion": "1.15.0", "Links": {"Sessions": {"@odata.id": "/redfish/v1/SessionService/Sessions"}}}
 SESSION = answer(201, {"Id": "7"}, x_auth_token="tok-1", location="/redfish/v1/SessionService/Sessions/7")
@@ -60,17 +60,68 @@ def test_another_password_is_tried_although_one_is_latched() -> None:
 def test_an_expired_session_is_renewed_once_and_never_by_basic() -> None:
     state, play = make_state(credentials=ALICE)
     fresh = answer(201, {}, x_auth_token="tok-2", location="/redfish/v1/SessionService/Sessions/8")
-    script: list[Outcome] = [answer(200, ROOT), SESSION, answer(401), fresh, answer(200, {"a": 1})]
+    script: list[Outcome] = [answer(200, ROOT), SESSION, answer(401), fresh, answer(404), answer(200, {"a": 1})]
     assert play.run(read(state, "/redfish/v1/Systems"), script) == {"a": 1}
     assert play.sent[-1].headers["X-Auth-Token"] == "tok-2"
     assert not any("Authorization" in step.headers for step in play.sent)
 
 
-def test_a_session_that_is_refused_twice_is_an_access_error() -> None:
+def test_what_stays_closed_to_a_fresh_session_is_a_refusal_and_says_nothing_about_the_login() -> None:
     state, play = make_state(credentials=ALICE)
-    with pytest.raises(BmcAuthError):
+    with pytest.raises(BmcRefusedError, match="does not show this to the user") as caught:
         play.run(read(state, "/redfish/v1/Systems"), [answer(200, ROOT), SESSION, answer(401), SESSION, answer(401)])
+    assert caught.value.status == 401
     assert len(play.sent) == 5
+
+
+def test_a_replaced_session_is_deleted_with_the_new_one() -> None:
+    state, play = make_state(credentials=ALICE)
+    fresh = answer(201, {}, x_auth_token="tok-2", location="/redfish/v1/SessionService/Sessions/8")
+    play.run(
+        read(state, "/redfish/v1/Systems"),
+        [answer(200, ROOT), SESSION, answer(401), fresh, answer(204), answer(200, {})],
+    )
+    (deleted,) = [step for step in play.sent if step.method == "DELETE"]
+    assert (deleted.target, deleted.headers["X-Auth-Token"]) == ("/redfish/v1/SessionService/Sessions/7", "tok-2")
+
+
+def test_a_renewal_never_falls_back_to_basic() -> None:
+    state, play = make_state(credentials=ALICE)
+    with pytest.raises(BmcRefusedError):
+        play.run(read(state, "/redfish/v1/Systems"), [answer(200, ROOT), SESSION, answer(401), answer(404)])
+    assert not any("Authorization" in step.headers for step in play.sent)
+
+
+def test_a_login_whose_connection_broke_is_sent_once_more_and_no_third_time() -> None:
+    state, play = make_state(credentials=ALICE)
+    broken = TransportFailure(FailureKind.CLOSED, "closed")
+    play.run(ensure_session(state), [answer(200, ROOT), broken, SESSION])
+    state, play = make_state(credentials=ALICE)
+    with pytest.raises(BmcNoAnswerError):
+        play.run(ensure_session(state), [answer(200, ROOT), broken, broken, SESSION])
+
+
+def test_a_password_that_must_be_changed_before_the_login_is_not_latched() -> None:
+    latch = MemoryLatch()
+    change = refusal(403, "Base.1.8.PasswordChangeRequired", "/redfish/v1/AccountService/Accounts/1")
+    for _ in range(2):
+        state, play = make_state(credentials=ALICE, latch=latch)
+        with pytest.raises(BmcAuthError, match="wants its password changed"):
+            play.run(ensure_session(state), [answer(200, ROOT), change])
+        assert state.password_change_uri == "/redfish/v1/AccountService/Accounts/1"
+
+
+def test_a_root_that_wants_a_login_is_read_again_with_one() -> None:
+    state, play = make_state(credentials=ALICE)
+
+    def bmc(step: Send) -> Outcome:
+        if step.method == "POST":
+            return SESSION
+        is_shown = "X-Auth-Token" in step.headers and step.target == "/redfish/v1"
+        return answer(200, ROOT) if is_shown else answer(401)
+
+    assert play.run(read(state, "/redfish/v1/"), bmc) == ROOT
+    assert state.root == ROOT
 
 
 def test_a_full_session_table_is_waited_for_and_then_named() -> None:

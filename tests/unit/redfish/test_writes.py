@@ -6,7 +6,8 @@ import pytest
 from tests.unit.redfish.player import answer, make_state, refusal
 
 from metalwright.errors import BmcAnswerError, BmcNoAnswerError, BmcRefusedError
-from metalwright.redfish.dialogue import list_members, shows, write
+from metalwright.redfish.collections import list_members
+from metalwright.redfish.dialogue import shows, write
 from metalwright.redfish.tasks import follow
 from metalwright.redfish.wire import FailureKind, Outcome, Request, Response, Send, TransportFailure
 
@@ -86,6 +87,7 @@ def test_a_tag_that_is_never_accepted_ends_in_a_typed_error_and_no_unconditional
         play.run(write(state, PATCH), bmc)
     assert caught.value.status == 412
     assert bmc.patches == ['"17"', 'W/"17"']
+    assert 'If-Match: "17", If-Match: W/"17"' in str(caught.value)
 
 
 @pytest.mark.parametrize(("took_effect", "patches"), [(True, 1), (False, 2)])

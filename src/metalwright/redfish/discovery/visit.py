@@ -7,7 +7,6 @@ manuals; a login that opens other machines too may not, unless somebody named th
 from __future__ import annotations
 
 import asyncio
-import ssl
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -136,18 +135,18 @@ def _changed(expected: Expected, fingerprint: str | None) -> str:
 
 def _outcome_of(error: RedfishError) -> Outcome:
     """What an error means of somebody who accepted a connection."""
-    cause = error.__cause__
     if isinstance(error, BmcUnreachableError):
-        return "no-redfish" if isinstance(cause, ssl.SSLError) else "deadline" if _is_silence(error) else "failed"
+        return "deadline" if _is_silence(error) else "failed"
     if isinstance(error, BmcAnswerError):
         return "no-redfish"
     return "login-refused" if isinstance(error, BmcAuthError) else "failed"
 
 
 def _is_silence(error: BmcUnreachableError) -> bool:
-    return isinstance(error.__cause__, TimeoutError) or "no answer" in f"{error.what} {error.found}"
+    return "no answer within" in f"{error.found}" or "time for this BMC" in error.what
 
 
 def _one_line(error: RedfishError) -> str:
-    parts = [error.what, *(f"{name}: {text}" for name, text in (("found", error.found), ("hint", error.hint)) if text)]
+    """The error for one line of a table: where, what, the BMC's own words, what to do."""
+    parts = [f"{error.where}: {error.brief}", *([f"hint: {error.hint}"] if error.hint else [])]
     return "; ".join(" ".join(part.split()) for part in parts)

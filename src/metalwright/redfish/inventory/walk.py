@@ -134,6 +134,7 @@ class Walk:
             for uri, body in found:
                 members.setdefault(uri.rstrip("/"), (uri, body))
             page = link_of(answer.raw("Members@odata.nextLink")) or link_of(answer.raw("@odata.nextLink"))
+            is_complete = is_complete and answer.raw("error") is None
             if page in seen:
                 self.note(target, f"the pages loop at {page}")
                 is_complete, page = False, None
@@ -175,11 +176,11 @@ class Walk:
             self._silent += 1
             if self._silent >= SILENT_READS:
                 raise
-            self.note(path, error.what)
+            self.note(path, error.brief)
             return _Missing(is_gone=False)
         except RedfishError as error:
             self._silent = 0
-            self.note(path, error.what if error.status is None else f"{error.what} (status {error.status})")
+            self.note(path, error.brief)
             return _Missing(is_gone=error.status in (404, 410))
         self._silent = 0
         return self._resource(path, body)
