@@ -14,6 +14,7 @@ from metalwright.errors import UsageError
 from metalwright.loading.repository import load_site
 from metalwright.model.rack import Node
 from metalwright.model.repository import SiteRepository
+from metalwright.model.site import Site
 
 SITE_VARIABLE = "METALWRIGHT_SITE"
 
@@ -59,9 +60,18 @@ def bmc_data(repository: SiteRepository, node: Node) -> dict[str, Any]:
         "bmc_prefix": oob.prefix if oob else None,
         "bmc_gateway": oob.gateway if oob else None,
         "bmc_port": node.bmc_port or site.redfish.port,
+        "bmc_user": site.bmc_user,
+        "default_bmc_users": list(default_users(site)),
+        "hardening": site.hardening.to_json(),
         "ntp_servers": list(site.ntp),
         "dns_servers": list(site.dns),
     }
+
+
+def default_users(site: Site) -> tuple[str, ...]:
+    """Return the accounts that machines leave the factory with, each once; metalwright's own is none of them."""
+    names = dict.fromkeys(credential.user for credential in site.factory_credentials)
+    return tuple(name for name in names if name != site.bmc_user)
 
 
 def node_named(name: str, directory: Path | None = None) -> tuple[SiteRepository, Node] | None:

@@ -4,17 +4,27 @@
 
     GET EXPRESSION...                read; several give a list; a trailing ``?`` makes one optional (null)
     PATCH TARGET JSON [--unproven]   change properties
-    POST TARGET JSON [--unproven]    call an action or make a member
+    POST TARGET JSON [--unproven] [--or-patch SLOT]
+                                     call an action or make a member; where the collection takes none (405), the same
+                                     body as a PATCH of the member SLOT
     DELETE TARGET                    remove a member
     EXPECT TARGET JSON [--within S]  read back: fails until the resource shows these values, after S seconds for good
-    LOGIN staged-password            prove that the staged password opens the BMC: one login, one logout
-    SECRET state|stage|promote       what is known of the login; make a new password durable; put it in force
+    LOGIN staged-password [--restore TARGET]
+                                     prove that the staged password opens the BMC: one login, one logout; where it does
+                                     not, give the account TARGET back the password that works now, and fail
+    REFUSED USER [--again]           prove that no factory password opens the account USER: each is tried once
+    SECRET state|promote|share       what is known of the login; put the staged password in force; keep that the
+                                     account is not metalwright's own
+    SECRET stage [--user NAME] [--shared]
+                                     make a new password durable before the BMC hears of it
+    CLOCK set [--within S]           wait for the BMC's clock to agree with ours; else set it by hand
     MEDIUM order                     make the boot medium of this node; its URL is then {secret:media-url}
     REFUSE TEXT                      fail this host with a reason (an operation must not raise)
 
 TARGET and EXPRESSION are URIs or link expressions such as ``@system/Bios`` (:mod:`metalwright.redfish.links`). In a
 JSON body the text ``{secret:NAME}`` stands for a secret that only the connector knows. With ``--unproven`` a PATCH or
-POST whose answer is lost does not fail: a read-back must follow, here or from another process.
+POST whose answer is lost does not fail: a read-back must follow, here or from another process. With ``--optional`` a
+PATCH or EXPECT that the BMC refuses or ignores is said and does not fail.
 """
 
 from __future__ import annotations
@@ -26,11 +36,24 @@ from typing import Any
 
 from metalwright.errors import UsageError
 
-WRITES = frozenset({"PATCH", "POST", "DELETE", "SECRET", "MEDIUM"})
+WRITES = frozenset({"PATCH", "POST", "DELETE", "SECRET", "MEDIUM", "CLOCK"})
 WITH_BODY = frozenset({"PATCH", "POST", "EXPECT"})
-ARGUMENTS = {"DELETE": 1, "PATCH": 2, "POST": 2, "EXPECT": 2, "LOGIN": 1, "SECRET": 1, "MEDIUM": 1, "REFUSE": 1}
-OPTIONS = {"EXPECT": ("within",)}
-FLAGS = {"PATCH": ("unproven",), "POST": ("unproven",)}
+ARGUMENTS = {"DELETE": 1, "PATCH": 2, "POST": 2, "EXPECT": 2, "LOGIN": 1, "REFUSED": 1}
+ARGUMENTS |= {"SECRET": 1, "MEDIUM": 1, "CLOCK": 1, "REFUSE": 1}
+OPTIONS = {
+    "EXPECT": ("within",),
+    "POST": ("or-patch",),
+    "LOGIN": ("restore",),
+    "SECRET": ("user",),
+    "CLOCK": ("within",),
+}
+FLAGS = {
+    "PATCH": ("unproven", "optional"),
+    "POST": ("unproven",),
+    "EXPECT": ("optional",),
+    "REFUSED": ("again",),
+    "SECRET": ("shared",),
+}
 
 
 @dataclass(frozen=True, slots=True)

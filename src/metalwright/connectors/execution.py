@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from metalwright.connectors.commands import Command
+from metalwright.connectors.proving import is_barred, prove_refused, prove_staged, set_clock
 from metalwright.connectors.secrets import MEDIA_URL, STAGED_PASSWORD, BmcSecrets, SecretValues
 from metalwright.errors import (
     BmcAnswerError,
@@ -25,12 +26,14 @@ from metalwright.redfish import messages_in
 from metalwright.redfish.blocking_client import BlockingClient
 from metalwright.redfish.dialogue import shows
 from metalwright.redfish.links import Topology, find, locate
-from metalwright.redfish.wire import Request
+from metalwright.redfish.wire import Request, Response
 
 TASK_S = 60.0
 """How long a command waits for the task that it started; what takes longer is polled outside pyinfra."""
 
 POLL_S = 1.0
+
+STAGED_REFERENCE = f"{{secret:{STAGED_PASSWORD}}}"
 
 
 class Execution:
@@ -43,12 +46,16 @@ class Execution:
         secrets: BmcSecrets,
         values: SecretValues,
         order_medium: Callable[[], str],
+        say: Callable[[str], None],
+        default_users: tuple[str, ...] = (),
     ) -> None:
         self._client = client
         self._topology = topology
         self._secrets = secrets
         self._values = values
         self._order_medium = order_medium
+        self._say = say
+        self._default_users = default_users
 
     def run(self, command: Command, hidden: tuple[str, ...] = ()) -> list[str]:
         """Carry out ``command``; ``hidden`` are texts in it that must not be shown. Raises MetalwrightError."""
@@ -59,8 +66,12 @@ class Execution:
                 lines = self._expect(command)
             case "LOGIN":
                 lines = self._login(command)
+            case "REFUSED":
+                lines = prove_refused(self._client, self._secrets, command.target, again="again" in command.options)
             case "SECRET":
-                lines = self._secret(command.target)
+                lines = self._secret(command)
+            case "CLOCK":
+                lines = set_clock(self._client, self._topology, float(command.options.get("within") or 0))
             case "MEDIUM":
                 self._values.keep(MEDIA_URL, self._order_medium())
                 lines = ["the boot medium is ready"]
@@ -96,17 +107,39 @@ class Execution:
             command.verb, self._uri(command.target), body, secrets=(*hidden, *self._used_secrets(command.body, body))
         )
         try:
-            response = self._client.write(request)
+            response = self._send(request, command)
         except BmcNoAnswerError as error:
             if "unproven" not in command.options:
                 raise
             return [f"{error.what}; the read-back tells"]
+        except BmcRefusedError as error:
+            if STAGED_REFERENCE in json.dumps(command.body) and 400 <= (error.status or 0) < 500:
+                self._secrets.unstage()
+            if "optional" not in command.options:
+                raise
+            return self._not_offered(error)
         task = self._client.finish_task(response, timeout_s=TASK_S)
         lines = [f"HTTP {response.status}"]
         if task is not None:
             lines.append(f"task {task.uri}: {task.state}")
         lines += [f"{message.about or message.id}: {message.text}" for message in messages_in(response.json())]
         return lines
+
+    def _send(self, request: Request, command: Command) -> Response:
+        """Write; where a collection takes no members, write the member that the command names instead."""
+        try:
+            return self._client.write(request)
+        except BmcRefusedError as error:
+            slot = command.options.get("or-patch")
+            if slot is None or error.status not in (405, 501):
+                raise
+            return self._client.write(replace(request, method="PATCH", path=self._uri(slot)))
+
+    def _not_offered(self, error: MetalwrightError) -> list[str]:
+        """Say what an optional change met; it does not fail."""
+        text = self._values.hide(f"not offered by this BMC: {error.where}: {error.what} ({error.found})")
+        self._say(text)
+        return [text]
 
     def _used_secrets(self, before: Any, after: Any) -> tuple[str, ...]:
         return self._values.texts if before != after else ()
@@ -123,6 +156,8 @@ class Execution:
             except RedfishError as error:
                 failure = error
             if time.monotonic() >= give_up_at:
+                if "optional" in command.options:
+                    return self._not_offered(failure)
                 raise failure
             time.sleep(POLL_S)
 
@@ -136,27 +171,40 @@ class Execution:
         )
 
     def _login(self, command: Command) -> list[str]:
-        """Log in once with the staged credential, in a session of its own; then go on with that credential."""
-        staged = self._secrets.staged()
-        if staged is None or command.target != STAGED_PASSWORD:
-            raise SecretError("no such password is staged for this BMC", where=command.target)
-        with BlockingClient(replace(self._client.contact, credentials=staged)) as probe:
-            probe.login()
-        self._client.use(staged)
-        return [f"user {staged.username} can log in"]
+        if command.target != STAGED_PASSWORD:
+            raise SecretError("LOGIN takes staged-password", where="@redfish", found=command.target)
+        restore = command.options.get("restore")
+        return prove_staged(self._client, self._secrets, self._uri(restore) if restore else None)
 
-    def _secret(self, what: str) -> list[str]:
-        match what:
+    def _secret(self, command: Command) -> list[str]:
+        match command.target:
             case "state":
-                return [json.dumps(self._secrets.state())]
+                return [json.dumps(self._login_state())]
             case "stage":
                 service = self._password_rules()
-                self._secrets.stage(_length(service, "MinPasswordLength"), _length(service, "MaxPasswordLength"))
+                self._secrets.stage(
+                    _length(service, "MinPasswordLength"),
+                    _length(service, "MaxPasswordLength"),
+                    user=command.options.get("user"),
+                    is_shared="shared" in command.options,
+                )
                 return ["a new password is staged"]
             case "promote":
                 self._secrets.promote()
                 return ["the staged password is in force"]
-        raise SecretError("SECRET takes state, stage or promote", where="@redfish", found=what)
+            case "share":
+                self._secrets.share()
+                return ["the login stays that of a shared account"]
+        raise SecretError("SECRET takes state, stage, promote or share", where="@redfish", found=command.target)
+
+    def _login_state(self) -> dict[str, Any]:
+        """What the secrets know, and what only the BMC can tell: whether the password must be changed first."""
+        known = self._secrets.state()
+        if known["origin"] == "factory":
+            self._password_rules()  # a BMC that insists says so at the first read
+        must_change = self._client.state.password_change_uri is not None
+        users = [user for user in self._default_users if is_barred(self._client, self._secrets, user)]
+        return {**known, "must_change": must_change, "barred": users}
 
     def _password_rules(self) -> dict[str, Any]:
         """Return the account service; nothing where it is not shown before the password was changed."""

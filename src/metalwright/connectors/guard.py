@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from metalwright.connectors.commands import Command, is_destructive
-from metalwright.errors import BmcAuthError, GrantError, IdentityError
+from metalwright.errors import BmcAnswerError, BmcAuthError, GrantError, IdentityError
 from metalwright.model.base import is_filler, normal_mac, uuid_forms
 from metalwright.model.rack import Node
 from metalwright.redfish.blocking_client import BlockingClient
@@ -23,6 +23,9 @@ class Guard(Protocol):
 
     def before_write(self, client: BlockingClient, topology: Topology, command: Command) -> None:
         """Allow ``command`` or raise."""
+
+    def before_disconnect(self, client: BlockingClient) -> None:
+        """The connection is about to end; what was opened for its writes is closed again. Raises RedfishError."""
 
     def release(self) -> None:
         """The connection ends."""
@@ -43,6 +46,9 @@ class AdHocGuard:
                 hint="add the machine to a rack file, then run metalwright plan NODE --grant",
             )
 
+    def before_disconnect(self, client: BlockingClient) -> None:
+        """Nothing was opened."""
+
     def release(self) -> None:
         """Nothing is held."""
 
@@ -58,7 +64,8 @@ class Lock(Protocol):
 class NodeGuard:
     """For a node of the inventory.
 
-    ``acquire_lock`` raises LockHeldError; ``find_grant`` returns what allows a destructive act now, or None.
+    ``acquire_lock`` raises LockHeldError; ``find_grant`` returns what allows a destructive act now, or None. A BMC in
+    a lockdown that the site declares is unlocked before the first write and locked again at the end of the connection.
     """
 
     node: Node
@@ -66,6 +73,8 @@ class NodeGuard:
     find_grant: Callable[[], object | None]
     lock: Lock | None = None
     is_identified: bool = False
+    is_lockdown_declared: bool = False
+    relock: tuple[str, dict[str, Any]] | None = None
 
     def before_write(self, client: BlockingClient, topology: Topology, command: Command) -> None:
         """Take the lock and check the identity at the first write; ask for the grant at every destructive one."""
@@ -73,6 +82,8 @@ class NodeGuard:
             self.lock = self.acquire_lock()
         if not self.is_identified:
             self._identify(client, topology, command)
+            if self.is_identified and self.is_lockdown_declared:
+                self._unlock(client, topology)
         if is_destructive(command) and self.find_grant() is None:
             raise missing_grant(self.node.name)
 
@@ -85,6 +96,22 @@ class NodeGuard:
                 raise
             return
         self.is_identified = True
+
+    def _unlock(self, client: BlockingClient, topology: Topology) -> None:
+        """End a lockdown; what ends it is known before, so that it can be put back."""
+        try:
+            lockdown = client.run(find(client.state, topology, "@lockdown")).value
+        except BmcAnswerError:
+            return
+        if lockdown["is_locked"]:
+            self.relock = (lockdown["uri"], lockdown["locked"])
+            client.patch(lockdown["uri"], lockdown["unlocked"])
+
+    def before_disconnect(self, client: BlockingClient) -> None:
+        """Lock the BMC again, whether the writes went well or not."""
+        relock, self.relock = self.relock, None
+        if relock is not None:
+            client.patch(*relock)
 
     def release(self) -> None:
         """Let the lock go."""

@@ -89,7 +89,15 @@ class RedfishConnector(BaseConnector):
             raise ConnectError(f"unexpected {type(error).__name__} while connecting") from error
         self._endpoint = endpoint
         values = SecretValues(endpoint.secrets)
-        self._execution = Execution(self._client, self._topology, endpoint.secrets, values, endpoint.order_medium)
+        self._execution = Execution(
+            self._client,
+            self._topology,
+            endpoint.secrets,
+            values,
+            endpoint.order_medium,
+            say=lambda text: logger.warning("%s%s", self.host.print_prefix, text),
+            default_users=endpoint.default_users,
+        )
 
     def _open(self, endpoint: Endpoint) -> BlockingClient:
         """Return a client at the first address where a BMC answers."""
@@ -145,6 +153,11 @@ class RedfishConnector(BaseConnector):
     def disconnect(self) -> None:
         """Delete the session and let the node's lock go."""
         client, self._client, self._execution = self._client, None, None
+        if client is not None and self._endpoint is not None:
+            try:
+                self._endpoint.guard.before_disconnect(client)
+            except MetalwrightError as error:
+                logger.error("%sthe lockdown could not be put back: %s", self.host.print_prefix, error)
         if client is not None:
             client.close()
         if self._endpoint is not None:

@@ -32,8 +32,20 @@ class BmcSecrets(Protocol):
     def state(self) -> dict[str, Any]:
         """Return what is known without secrets: ``user``, ``origin`` (of what worked) and ``is_staged``."""
 
-    def stage(self, min_length: int | None, max_length: int | None) -> None:
-        """Make a new password durable, unless one is staged already. Raises SecretError."""
+    def stage(self, min_length: int | None, max_length: int | None, *, user: str | None, is_shared: bool) -> None:
+        """Make a new password durable for ``user`` (default: who works now). Raises SecretError."""
+
+    def unstage(self) -> None:
+        """The BMC refused the staged password: it is on no account."""
+
+    def share(self) -> None:
+        """The current login is for good that of an account which is not metalwright's own."""
+
+    def working(self) -> Credentials | None:
+        """Return the credential that this connection logged in with."""
+
+    def factory(self, user: str) -> Sequence[Credentials]:
+        """Return the passwords that the account ``user`` may have left the factory with."""
 
     def staged(self) -> Credentials | None:
         """Return the staged credential, or None."""
@@ -58,16 +70,32 @@ class EnvironmentSecrets:
         """The environment's own user."""
         credentials = credentials_of_environment()
         user = credentials.username if credentials is not None else None
-        return {"user": user, "origin": "environment", "is_staged": False}
+        return {"user": user, "origin": "environment", "is_staged": False, "is_shared": False, "made": None}
 
-    def stage(self, min_length: int | None, max_length: int | None) -> None:
+    def stage(self, min_length: int | None, max_length: int | None, *, user: str | None, is_shared: bool) -> None:
         """Refuse: a password that is kept nowhere locks everybody out."""
-        del min_length, max_length
+        del min_length, max_length, user, is_shared
         raise SecretError(
             "a new BMC password needs a place to be kept",
             where=PASSWORD_VARIABLE,
             hint="use a node of the inventory: its site has a secret store",
         )
+
+    def unstage(self) -> None:
+        """Nothing is ever staged."""
+
+    def share(self) -> None:
+        """Refuse, as ``stage`` does."""
+        self.promote()
+
+    def working(self) -> Credentials | None:
+        """The pair of the environment."""
+        return next(iter(self.candidates()), None)
+
+    def factory(self, user: str) -> Sequence[Credentials]:
+        """None is known."""
+        del user
+        return ()
 
     def staged(self) -> Credentials | None:
         """Nothing is ever staged."""
@@ -75,15 +103,16 @@ class EnvironmentSecrets:
 
     def promote(self) -> None:
         """Refuse, as ``stage`` does."""
-        self.stage(None, None)
+        self.stage(None, None, user=None, is_shared=False)
 
 
 class StoredSecrets:
     """The credentials of a node's BMC in the site's store, and those of the environment after them."""
 
-    def __init__(self, store: BmcCredentials, node: str) -> None:
+    def __init__(self, store: BmcCredentials, node: str, *, max_length: int = 20) -> None:
         self._store = store
         self._node = node
+        self._max_length = max_length
         self._by_pair: dict[Credentials, Candidate] = {}
         self._working: Candidate | None = None
 
@@ -108,13 +137,41 @@ class StoredSecrets:
             "user": working.user if working else None,
             "origin": working.origin if working else None,
             "is_staged": self.staged() is not None,
+            "is_shared": working.is_shared if working else False,
+            "made": working.made.isoformat() if working and working.made else None,
         }
 
-    def stage(self, min_length: int | None, max_length: int | None) -> None:
-        """Make a password within the BMC's bounds and keep it."""
+    def stage(self, min_length: int | None, max_length: int | None, *, user: str | None, is_shared: bool) -> None:
+        """Make a password within the bounds of BMC and site, and keep it.
+
+        One that is staged already was tried before the credential that works, and refused: it is on no account, and
+        nobody may send it again, so another takes its place.
+        """
         if self._working is None:
             raise SecretError("no credential opens this BMC, so there is none to replace", where=self._node)
-        self._store.stage(self._node, replaces=self._working, rules=_rules(min_length, max_length))
+        if self._working.origin != "staged":
+            self._store.unstage(self._node)
+        rules = _rules(min_length, min(max_length or self._max_length, self._max_length))
+        self._store.stage(self._node, replaces=self._working, rules=rules, user=user, is_shared=is_shared)
+
+    def unstage(self) -> None:
+        """Forget the staged password."""
+        self._store.unstage(self._node)
+
+    def share(self) -> None:
+        """Keep that the current login is a shared account's."""
+        self._store.share(self._node)
+        self._working = self._store.current(self._node)
+
+    def working(self) -> Credentials | None:
+        """The credential that was accepted."""
+        working = self._working
+        return Credentials(working.user, working.password.reveal()) if working else None
+
+    def factory(self, user: str) -> Sequence[Credentials]:
+        """The factory's passwords for that user, whatever the maker."""
+        found = [item for item in self._store.factory() if item.user == user]
+        return tuple(Credentials(item.user, item.password.reveal()) for item in found)
 
     def staged(self) -> Credentials | None:
         """Return the staged login."""
@@ -132,10 +189,7 @@ class StoredSecrets:
 def _rules(min_length: int | None, max_length: int | None) -> PasswordRules:
     """Return the generator's rules within what the BMC announces."""
     rules = PasswordRules()
-    return PasswordRules(
-        min_length=max(rules.min_length, min_length or 0),
-        max_length=min(rules.max_length, max_length or rules.max_length),
-    )
+    return PasswordRules(min_length=max(rules.min_length, min_length or 0), max_length=max_length or rules.max_length)
 
 
 class SecretValues:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 
-from metalwright.connectors.bmcs import node_named, repository_at, site_dir
+from metalwright.connectors.bmcs import default_users, node_named, repository_at, site_dir
 from metalwright.connectors.guard import AdHocGuard, Guard, Lock, NodeGuard
 from metalwright.connectors.secrets import BmcSecrets, EnvironmentSecrets, StoredSecrets
 from metalwright.errors import GrantError, UsageError
@@ -45,6 +45,8 @@ class Endpoint:
     limits: Limits = field(default_factory=Limits)
     declared: Declared = field(default_factory=Declared)
     allow_http: bool = False
+    default_users: tuple[str, ...] = ()
+    """Accounts that machines leave the factory with."""
     order_medium: Callable[[], str] = no_medium
     """Makes the node's boot medium and returns its unguessable URL; raises a MetalwrightError."""
 
@@ -120,12 +122,18 @@ def node_endpoint(name: str) -> Endpoint:
         raise UsageError("no such node in the inventory", where=name, hint="METALWRIGHT_SITE names the site repository")
     services = services_at(site_dir())
     node, workspace = named[1], services.workspace
-    redfish = workspace.repository.site.redfish
+    site = workspace.repository.site
+    redfish = site.redfish
     return Endpoint(
         key=node.name,
         addresses=tuple(str(place) for place in workspace.bmc_places(node.name)),
-        secrets=StoredSecrets(workspace.bmc_credentials, node.name),
-        guard=NodeGuard(node, lambda: services.lock(node.name), lambda: services.grant(node.name)),
+        secrets=StoredSecrets(workspace.bmc_credentials, node.name, max_length=site.bmc_password_max_length),
+        guard=NodeGuard(
+            node,
+            lambda: services.lock(node.name),
+            lambda: services.grant(node.name),
+            is_lockdown_declared=site.hardening.lockdown is True,
+        ),
         pins=workspace.journal.pins,
         latch=JournalLatch(workspace.journal.refused_logins, workspace.bmc_credentials.latch_key),
         limits=Limits(redfish.connect_timeout_s, redfish.read_timeout_s, in_flight=redfish.requests_in_flight),
@@ -133,5 +141,6 @@ def node_endpoint(name: str) -> Endpoint:
             node.serial if "serial" in node.identity else None, node.uuid if "uuid" in node.identity else None
         ),
         allow_http=os.environ.get(HTTP_VARIABLE) == "1",
+        default_users=default_users(site),
         order_medium=lambda: services.order_medium(node.name),
     )

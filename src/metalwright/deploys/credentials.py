@@ -1,4 +1,4 @@
-"""Phase *credentials*: the BMC gets a password of its own and the site's time."""
+"""Phase *credentials*: the BMC gets an account and a password of metalwright's own, and the site's time."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from metalwright.operations.redfish import accounts, manager
 
 @deploy("BMC credentials")
 def credentials() -> None:
-    """Replace the factory password by one from the secret store; set the clock's source."""
-    accounts.own_password(name="BMC password of our own")
-    manager.ntp(name="BMC clock", servers=host.data.get("ntp_servers") or [])
+    """Leave the factory's login behind; set the clock. ``--data rotate_before=2026-12-01`` replaces older passwords."""
+    before = host.data.get("rotate_before")
+    accounts.own_login(
+        name="BMC login of our own",
+        user=host.data.get("bmc_user") or "metalwright",
+        made_before=str(before) if before else None,
+    )
+    manager.clock(name="BMC clock", servers=host.data.get("ntp_servers") or [])

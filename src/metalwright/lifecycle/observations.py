@@ -37,16 +37,22 @@ class IdentifyObservation:
 
 @dataclass(frozen=True)
 class CredentialsObservation:
-    """Whether our own account opens the BMC, and whether a rotation is half done."""
+    """Whether our own login opens the BMC, whether a rotation is half done, and whose account it is.
+
+    ``is_own_account``: it is the site's ``bmc_user``, or one that stays shared because the BMC has no other to give.
+    """
 
     user: str
     own_login_works: bool
     is_staged: bool = False
+    is_own_account: bool = True
 
     def changes(self) -> tuple[Change, ...]:
         """A new password, never its value."""
         if self.own_login_works and not self.is_staged:
-            return ()
+            if self.is_own_account:
+                return ()
+            return (Change(phase=Phase.CREDENTIALS, what="log in to the BMC by an account of its own", to=self.user),)
         what = "finish the rotation of the BMC password" if self.is_staged else "give the BMC its own password"
         return (Change(phase=Phase.CREDENTIALS, what=what, from_="factory", to=f"account {self.user}"),)
 
@@ -134,11 +140,12 @@ class BiosObservation:
 
 @dataclass(frozen=True)
 class Deviation:
-    """One setting that is not as it should be."""
+    """One setting that is not as it should be. What is not ``is_required`` may stay so, where the BMC will not."""
 
     what: str
     found: str
     wanted: str
+    is_required: bool = True
 
 
 @dataclass(frozen=True)

@@ -162,6 +162,8 @@ def _bios(seen: BiosObservation, history: History, timing: Timing) -> Decision:
 def _harden(seen: HardenObservation, history: History) -> Decision:
     if not seen.deviations:
         return Done({})
+    if history.count("harden") and not any(item.is_required for item in seen.deviations):
+        return Done({"not taken by this BMC": ", ".join(item.what for item in seen.deviations)})
     names = ", ".join(item.what for item in seen.deviations)
     return _act_once(history, Act("harden", names, Effect.WRITE), f"still not as wanted: {names}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
@@ -76,6 +77,44 @@ class AptSettings(Frozen):
     sources: tuple[Text, ...] = ()
 
 
+HardeningItem = Literal["protocols", "clock", "syslog", "lockout", "default-accounts", "lockdown"]
+
+
+HARDENING_TITLES: Mapping[HardeningItem, str] = {
+    "protocols": "BMC protocols",
+    "clock": "BMC clock",
+    "syslog": "BMC syslog",
+    "lockout": "BMC lock-out",
+    "default-accounts": "Default BMC accounts",
+    "lockdown": "BMC lockdown",
+}
+"""How each item is called in plans and as an operation of the deploy, in the order of the work."""
+
+
+class Lockout(Frozen):
+    """After how many wrong passwords a BMC locks an account, and for how many seconds."""
+
+    threshold: Positive
+    duration_s: Positive | None = None
+
+
+class Hardening(Frozen):
+    """What every BMC is brought to. What one does not offer is said, and refused only where ``required`` names it.
+
+    ``protocols`` are on (true) or off (false). ``default_accounts`` are those of ``factory_credentials``. Without
+    ``lockdown`` a BMC stays as locked as it is; with true it is unlocked for each change and locked again after it.
+    """
+
+    protocols: dict[Text, bool] = Field(
+        default_factory=lambda: {"IPMI": False, "SNMP": False, "SSDP": False, "Telnet": False, "HTTP": False}
+    )
+    syslog: tuple[Text, ...] = Field(default=(), max_length=3)
+    lockout: Lockout | None = None
+    default_accounts: Literal["disabled", "kept"] = "disabled"
+    lockdown: bool | None = None
+    required: tuple[HardeningItem, ...] = ()
+
+
 class Limits(Frozen):
     """How much happens at once, and for how long a phase may wait (minutes)."""
 
@@ -100,6 +139,8 @@ class Site(Frozen):
     secrets: SecretStoreSettings = SecretStoreSettings()
     factory_credentials: tuple[FactoryCredential, ...] = ()
     bmc_user: Slug = "metalwright"
+    bmc_password_max_length: Annotated[int, Field(ge=12, le=64, strict=True)] = 20
+    hardening: Hardening = Hardening()
     redfish: RedfishSettings = RedfishSettings()
     boot_server: BootServerSettings
     admins: tuple[AdminUser, ...] = Field(min_length=1)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from metalwright.errors import BmcAnswerError, BmcRefusedError
 from metalwright.redfish.collections import list_members
 from metalwright.redfish.dialogue import member_uri, read
+from metalwright.redfish.extensions import noun_accounts, noun_lockdown, noun_syslog
 from metalwright.redfish.sessions import read_root
 from metalwright.redfish.state import BmcState
 from metalwright.redfish.walking import Declared, Found, Topology, follow, members_of
@@ -248,4 +249,7 @@ NOUNS: Mapping[str, Callable[[BmcState, Topology], Exchange[Found]]] = {
     "bios-registry": _bios_registry,
     "own-account": _own_account,
     "behaviour": _behaviour,
+    "accounts": noun_accounts(_root),
+    "lockdown": noun_lockdown(_manager),
+    "syslog": noun_syslog(_manager),
 }

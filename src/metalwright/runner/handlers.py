@@ -21,6 +21,7 @@ from metalwright.lifecycle.observations import (
 )
 from metalwright.model.deployment import Deployment
 from metalwright.model.phase import NodeState, Phase
+from metalwright.model.site import HARDENING_TITLES
 from metalwright.runner.accepting import Accepting
 from metalwright.runner.observe_bmc import BmcObserver
 from metalwright.runner.observe_os import look_at_os
@@ -108,7 +109,11 @@ class NodeHandlers:
 
     def _harden(self) -> HardenObservation:
         changes = preview_pyinfra(self._call(BMC_INVENTORY, "harden", BMC_TIMEOUT_S))
-        return HardenObservation(tuple(Deviation(name, "differs", "as site and blueprint say") for name in changes))
+        required = self.workspace.repository.site.hardening.required
+        optional = {name for item, name in HARDENING_TITLES.items() if item not in required}
+        return HardenObservation(
+            tuple(Deviation(name, "differs", "as site and blueprint say", name not in optional) for name in changes)
+        )
 
     def _image(self) -> ImageObservation:
         pin = self.workspace.blueprint(self.node).image

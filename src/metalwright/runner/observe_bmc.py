@@ -101,13 +101,14 @@ class BmcObserver:
     async def _credentials(self) -> CredentialsObservation:
         credentials = self.workspace.bmc_credentials
         user = self.workspace.repository.site.bmc_user
-        candidates = credentials.candidates(self.node)
-        is_staged = any(item.origin == "staged" for item in candidates)
-        if credentials.current(self.node) is None and not is_staged:
+        current = credentials.current(self.node)
+        is_staged = any(item.origin == "staged" for item in credentials.candidates(self.node))
+        if current is None and not is_staged:
             return CredentialsObservation(user, own_login_works=False)
         async with open_bmc(self.workspace, self.node) as session:
             origin = session.login.origin if session.login is not None else "none"
-        return CredentialsObservation(user, origin in ("current", "staged"), is_staged)
+        is_own_account = current is None or current.user == user or current.is_shared
+        return CredentialsObservation(user, origin in ("current", "staged"), is_staged, is_own_account)
 
     async def _address(self) -> AddressObservation:
         wanted, current = self.workspace.allocated_bmc(self.node), self.workspace.bmc_places(self.node)[0]

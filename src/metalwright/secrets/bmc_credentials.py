@@ -10,6 +10,7 @@ import hashlib
 import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Literal
 
@@ -40,6 +41,10 @@ class Candidate:
     password: Secret
     origin: Origin
     version: int = 0
+    made: date | None = None
+    """When metalwright made the password; None for the factory's."""
+    is_shared: bool = False
+    """Whether it belongs to an account that others know too, since the BMC has none to give away."""
 
 
 class _Login(Frozen):
@@ -47,6 +52,8 @@ class _Login(Frozen):
     password: str = Field(repr=False)
     version: int
     replaces: str | None = None
+    made: date | None = None
+    is_shared: bool = False
 
 
 class _Record(Frozen):
@@ -93,7 +100,13 @@ class BmcCredentials:
         return self._own(record.current, "current") if record.current else None
 
     def stage(
-        self, node: str, *, replaces: Candidate, user: str | None = None, rules: PasswordRules | None = None
+        self,
+        node: str,
+        *,
+        replaces: Candidate,
+        user: str | None = None,
+        rules: PasswordRules | None = None,
+        is_shared: bool = False,
     ) -> Candidate:
         """Make a new password and keep it before the BMC hears of it; ``replaces`` is the login that works now.
 
@@ -109,6 +122,8 @@ class BmcCredentials:
                     password=make_password(rules).reveal(),
                     version=version,
                     replaces=replaces.credential_id,
+                    made=datetime.now(UTC).date(),
+                    is_shared=is_shared,
                 )
                 record = record.model_copy(update={"staged": staged})
                 self._write(node, record)
@@ -126,6 +141,14 @@ class BmcCredentials:
             raise SecretError("the proven login is not the staged one", where=node, hint="read the candidates again")
         return current
 
+    def share(self, node: str) -> None:
+        """The current login belongs to an account that is not metalwright's own, and the BMC has no other to give."""
+        with self._store.exclusive():
+            record = self._read(node)
+            if record.current is not None:
+                current = record.current.model_copy(update={"is_shared": True})
+                self._write(node, record.model_copy(update={"current": current}))
+
     def unstage(self, node: str) -> None:
         """The BMC refused the staged login for good (its password rules): forget it."""
         with self._store.exclusive():
@@ -136,7 +159,13 @@ class BmcCredentials:
     def _own(self, login: _Login, origin: Origin) -> Candidate:
         password = Secret(login.password)
         return Candidate(
-            credential_id(self.latch_key, login.user, password), login.user, password, origin, login.version
+            credential_id(self.latch_key, login.user, password),
+            login.user,
+            password,
+            origin,
+            login.version,
+            login.made,
+            login.is_shared,
         )
 
     def _of_factory(self, manufacturer: str | None) -> list[Candidate]:

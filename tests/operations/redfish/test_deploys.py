@@ -34,7 +34,7 @@ def test_the_factory_password_is_replaced_and_shown_nowhere(site: LabSite) -> No
     assert login.password.reveal() not in first.text
     assert FACTORY_PASSWORD not in first.text
     assert "{secret:staged-password}" in first.text
-    assert site.machines["lab-1"].bmc.gate.check_password("admin", login.password.reveal())
+    assert site.machines["lab-1"].bmc.gate.check_password("metalwright", login.password.reveal())
 
     second = site.deploy("credentials", FACTORY_PASSWORD="not-needed-any-more")
     assert (second.code, second.changed) == (0, set())
@@ -44,7 +44,9 @@ def test_the_factory_password_is_replaced_and_shown_nowhere(site: LabSite) -> No
 
 
 def test_a_password_change_that_was_cut_off_is_finished_by_the_next_run(site: LabSite) -> None:
-    site.machines["lab-1"].system.faults.set("drop-after-effect", method="PATCH", path="Accounts/1", times=1)
+    site.machines["lab-1"].system.faults.set(
+        "drop-after-effect", method="POST", path="AccountService/Accounts", times=1
+    )
     assert site.deploy("credentials").code == 0
     again = site.deploy("credentials")
     assert (again.code, again.changed) == (0, set())
@@ -98,7 +100,7 @@ def test_image_without_a_grant_is_refused_and_names_the_command_that_makes_one(p
 def test_all_phases_of_the_bmc_run_in_one_go_and_the_second_time_nothing_changes(site: LabSite) -> None:
     first = site.deploy("out_of_band")
     assert first.code == 0, first.text
-    assert {"BMC password of our own", "BIOS attributes", "BMC protocols", "BMC address"} <= first.changed
+    assert {"BMC login of our own", "BIOS attributes", "BMC protocols", "BMC address"} <= first.changed
     second = site.deploy("out_of_band")
     assert (second.code, second.changed) == (0, set())
     assert site.open_sessions() == 0
@@ -117,7 +119,7 @@ def test_a_bmc_that_shows_nothing_before_its_password_is_changed_gets_one(tmp_pa
     with lab_site(tmp_path / "site", 1, 91, bmc_changes={"must_change_password": True}) as fresh:
         first = fresh.deploy("credentials")
         assert first.code == 0, first.text
-        assert "BMC password of our own" in first.changed
+        assert "BMC login of our own" in first.changed
         assert fresh.deploy("credentials").changed == set()
         assert fresh.machines["lab-1"].system.log.of_kind("LoginRefused") == []
         assert fresh.open_sessions() == 0

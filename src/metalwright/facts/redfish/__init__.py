@@ -7,10 +7,12 @@ is written to.
 from metalwright.facts.redfish.bmc import (
     Accounts,
     FirmwareInventory,
+    Lockdown,
     Login,
     ManagerClock,
     ManagerNetwork,
     NetworkProtocol,
+    RemoteSyslog,
     VirtualMedia,
 )
 from metalwright.facts.redfish.host import BiosAttributes, BiosRegistry, BootOverride, Drives, Power, System
@@ -22,11 +24,13 @@ __all__ = [
     "BootOverride",
     "Drives",
     "FirmwareInventory",
+    "Lockdown",
     "Login",
     "ManagerClock",
     "ManagerNetwork",
     "NetworkProtocol",
     "Power",
+    "RemoteSyslog",
     "System",
     "VirtualMedia",
 ]

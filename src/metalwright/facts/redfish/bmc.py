@@ -24,18 +24,31 @@ class VirtualMedia(RedfishFact):
 
 
 class Accounts(RedfishFact):
-    """``accounts`` (``uri user is_enabled role is_locked``) and the service's ``min_length``, ``max_length``."""
+    """``accounts`` (``uri user is_enabled role is_locked``) and where another one would go.
+
+    ``uri`` is the collection and ``slots`` are its empty members, the reserved first one left out; ``can_create`` tells
+    whether the collection takes new members, null where the BMC does not say. The service's ``min_length``,
+    ``max_length`` (of passwords), ``lockout_threshold`` and ``lockout_s`` are null where it does not have them.
+    """
 
     def command(self) -> str:
         """The service and every account."""
-        return "GET @root/AccountService @root/AccountService/Accounts/*"
+        return "GET @root/AccountService @accounts"
 
     def read(self, body: Any) -> Json:
-        """Empty slots are left out."""
+        """An account is a member with a name, a slot one without."""
         service, accounts = body
+        allow = accounts["allow"]
+        slots = [item["@odata.id"] for item in accounts["Members"] if "UserName" in item and not item["UserName"]]
         return {
+            "service_uri": service.get("@odata.id"),
             "min_length": service.get("MinPasswordLength"),
             "max_length": service.get("MaxPasswordLength"),
+            "lockout_threshold": service.get("AccountLockoutThreshold"),
+            "lockout_s": service.get("AccountLockoutDuration"),
+            "uri": accounts["uri"],
+            "can_create": "POST" in allow if allow is not None else None,
+            "slots": [uri for uri in slots if uri.rstrip("/").rsplit("/", 1)[-1] != RESERVED_SLOT],
             "accounts": [
                 {
                     "uri": account.get("@odata.id"),
@@ -47,15 +60,49 @@ class Accounts(RedfishFact):
                 for account in accounts["Members"]
                 if account.get("UserName")
             ],
+            "problems": accounts["problems"],
         }
 
 
+RESERVED_SLOT = "1"
+"""The empty first slot is IPMI's anonymous user: Dell, Intel and Supermicro refuse to give it a name."""
+
+
 class Login(RedfishFact):
-    """How this connection logged in: ``user``, ``origin`` (factory, current, staged, environment), ``is_staged``."""
+    """How this connection logged in: ``user``, ``origin`` (factory, current, staged, environment), ``is_staged``.
+
+    ``must_change``: the BMC wants another password before anything else; ``is_shared``: the account is not
+    metalwright's own; ``made``: the day of its password; ``barred``: default accounts whose factory passwords were
+    seen refused.
+    """
 
     def command(self) -> str:
         """Asks the connector, not the BMC."""
         return "SECRET state"
+
+
+class Lockdown(RedfishFact):
+    """``uri``, ``is_locked``, and the bodies ``locked`` and ``unlocked`` to write; ``{}`` where not offered."""
+
+    def command(self) -> str:
+        """Wherever the maker has it."""
+        return "GET @lockdown?"
+
+    def read(self, body: Any) -> Json:
+        """An empty object where no lockdown is known for this kind of BMC."""
+        return dict(body) if body else {}
+
+
+class RemoteSyslog(RedfishFact):
+    """``uri``, ``maker`` and ``body`` of the resource that names the log's servers; ``{}`` where not offered."""
+
+    def command(self) -> str:
+        """Wherever the maker has it."""
+        return "GET @syslog?"
+
+    def read(self, body: Any) -> Json:
+        """An empty object where no remote syslog is known for this kind of BMC."""
+        return dict(body) if body else {}
 
 
 class ManagerNetwork(RedfishFact):

@@ -1,51 +1,69 @@
-"""The BMC itself: its address, its clock, its protocols."""
+"""The BMC itself: its address, its clock, its protocols, its log, its lockdown."""
 
 from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
+from pyinfra.api.command import StringCommand
 from pyinfra.api.operation import operation
 from pyinfra.context import host
 
-from metalwright.facts.redfish import ManagerClock, ManagerNetwork, NetworkProtocol
+from metalwright.connectors.proving import MAX_SKEW_S, skew_s_of
+from metalwright.facts.redfish import Lockdown, ManagerClock, ManagerNetwork, NetworkProtocol, RemoteSyslog
 from metalwright.operations.redfish.requests import (
     Commands,
     contained,
     expect,
     line,
     look,
+    not_offered,
     patch,
-    refuse,
     show_diff,
     unreadable,
 )
+from metalwright.redfish.dialogue import shows
+from metalwright.redfish.extensions import syslog_body
+
+CLOCK_S = 60.0
+"""How long NTP may take to bring the clock right before it is set by hand."""
 
 
 @operation()
 @contained
-def ntp(servers: Sequence[str]) -> Commands:
-    """Have the BMC take its time from these servers: its log and certificate checks depend on it."""
+def clock(servers: Sequence[str], is_required: bool = False) -> Commands:
+    """Have the BMC take its time from these servers, and the right time: its log and certificates depend on it.
+
+    A clock that stays wrong is set by hand, with NTP off for that moment: BMCs refuse to have it set while NTP is on.
+    """
     seen = look(ManagerClock)
     if seen is None:
         yield unreadable("its clock")
         return
-    if seen["uri"] is None:
-        yield refuse("this BMC offers no NTP")
+    skew_s = skew_s_of(seen["time"], datetime.now(UTC))
+    is_right = skew_s is None or skew_s <= MAX_SKEW_S
+    is_ntp = seen["uri"] is None or (seen["is_ntp"] is True and seen["servers"] == list(servers))
+    if seen["uri"] is None and (is_right or is_required):
+        yield from not_offered("NTP", is_required=is_required)
         return
-    if seen["is_ntp"] is True and seen["servers"] == list(servers):
-        host.noop("NTP is as wanted")
+    if is_ntp and is_right:
+        host.noop("NTP and clock are as wanted")
         return
-    show_diff([line("NTP", seen["servers"] if seen["is_ntp"] else "off", list(servers))])
-    wanted = {"NTP": {"ProtocolEnabled": True, "NTPServers": list(servers)}}
-    yield patch(seen["uri"], wanted)
-    yield expect(seen["uri"], wanted, within_s=10)
+    if not is_ntp:
+        show_diff([line("NTP", seen["servers"] if seen["is_ntp"] else "off", list(servers))])
+        wanted = {"NTP": {"ProtocolEnabled": True, "NTPServers": list(servers)}}
+        yield patch(seen["uri"], wanted)
+        yield expect(seen["uri"], wanted, within_s=10)
+    if not is_right:
+        show_diff([line("BMC clock", seen["time"], "the right time")])
+        yield StringCommand("CLOCK", "set", "--within", f"{CLOCK_S:g}" if seen["uri"] else "0")
 
 
 @operation()
 @contained
-def protocols(wanted: Mapping[str, bool]) -> Commands:
+def protocols(wanted: Mapping[str, bool], is_required: bool = False) -> Commands:
     """Have network protocols of the BMC (``IPMI``, ``SSDP``, ``Telnet`` …) on or off.
 
     A protocol that the BMC does not have is off.
@@ -55,21 +73,71 @@ def protocols(wanted: Mapping[str, bool]) -> Commands:
         yield unreadable("its network protocols")
         return
     absent = [name for name, value in wanted.items() if value and name not in seen["protocols"]]
-    if absent:
-        yield refuse(f"this BMC does not offer {', '.join(absent)}")
-        return
     wrong = {
         name: value
         for name, value in wanted.items()
         if name in seen["protocols"] and seen["protocols"][name] is not value
     }
+    if absent and (is_required or not wrong):
+        yield from not_offered(" or ".join(absent), is_required=is_required)
+        return
     if not wrong:
         host.noop("protocols are as wanted")
         return
     show_diff([line(name, seen["protocols"][name], value) for name, value in wrong.items()])
-    body = {name: {"ProtocolEnabled": value} for name, value in wrong.items()}
-    yield patch(seen["uri"], body)
-    yield expect(seen["uri"], body, within_s=10)
+    for name, value in wrong.items():
+        body = {name: {"ProtocolEnabled": value}}
+        yield patch(seen["uri"], body, is_optional=not is_required)
+        yield expect(seen["uri"], body, within_s=10, is_optional=not is_required)
+
+
+@operation()
+@contained
+def syslog(servers: Sequence[str], is_required: bool = False) -> Commands:
+    """Have the BMC send its log to these servers; an empty list leaves it as it is."""
+    seen = look(RemoteSyslog) if servers else {}
+    if not servers:
+        host.noop("no syslog server is declared")
+        return
+    if seen is None:
+        yield unreadable("its remote syslog")
+        return
+    if not seen:
+        yield from not_offered("remote syslog", is_required=is_required)
+        return
+    wanted = syslog_body(seen["maker"], list(servers))
+    if shows(seen["body"], wanted):
+        host.noop("remote syslog is as wanted")
+        return
+    show_diff([line("remote syslog", "other servers or off", ", ".join(servers))])
+    yield patch(seen["uri"], wanted, is_optional=not is_required)
+    yield expect(seen["uri"], wanted, within_s=10, is_optional=not is_required)
+
+
+@operation()
+@contained
+def lockdown(is_wanted: bool | None, is_required: bool = False) -> Commands:
+    """Lock the BMC's settings, or unlock them; None leaves it as it is. The last operation of a deploy.
+
+    While the site declares a lockdown, every later change unlocks first and locks again at its end, also when it fails.
+    """
+    seen = look(Lockdown) if is_wanted is not None else {}
+    if is_wanted is None:
+        host.noop("no lockdown is declared")
+        return
+    if seen is None:
+        yield unreadable("its lockdown")
+        return
+    if not seen:
+        yield from not_offered("lockdown", is_required=is_required and is_wanted)
+        return
+    if seen["is_locked"] is is_wanted:
+        host.noop(f"the lockdown is {'on' if is_wanted else 'off'}")
+        return
+    show_diff([line("lockdown", seen["is_locked"], is_wanted)])
+    body = seen["locked" if is_wanted else "unlocked"]
+    yield patch(seen["uri"], body, is_optional=not is_required)
+    yield expect(seen["uri"], body, within_s=10, is_optional=not is_required)
 
 
 @operation()

@@ -49,20 +49,37 @@ def _json(body: Mapping[str, Any]) -> QuoteString:
     return QuoteString(json.dumps(body, ensure_ascii=False))
 
 
-def patch(uri: str, body: Mapping[str, Any], *, is_unproven: bool = False) -> StringCommand:
-    """Change properties of ``uri``. ``is_unproven``: a lost answer is settled by what follows."""
-    return StringCommand("PATCH", QuoteString(uri), _json(body), *(["--unproven"] if is_unproven else []))
+def patch(uri: str, body: Mapping[str, Any], *, is_unproven: bool = False, is_optional: bool = False) -> StringCommand:
+    """Change properties of ``uri``. ``is_unproven``: a lost answer is settled by what follows.
+
+    ``is_optional``: a refusal is said and does not fail.
+    """
+    flags = [*(["--unproven"] if is_unproven else []), *(["--optional"] if is_optional else [])]
+    return StringCommand("PATCH", QuoteString(uri), _json(body), *flags)
 
 
-def post(uri: str, body: Mapping[str, Any], *, is_unproven: bool = False) -> StringCommand:
-    """Call the action at ``uri``. ``is_unproven``: a lost answer is settled by what follows."""
-    return StringCommand("POST", QuoteString(uri), _json(body), *(["--unproven"] if is_unproven else []))
+def post(uri: str, body: Mapping[str, Any], *, is_unproven: bool = False, or_patch: str | None = None) -> StringCommand:
+    """Call the action at ``uri``. ``is_unproven``: a lost answer is settled by what follows.
+
+    ``or_patch``: the member that is written instead where the collection takes no new ones.
+    """
+    flags = ["--unproven"] if is_unproven else []
+    return StringCommand("POST", QuoteString(uri), _json(body), *flags, *(["--or-patch", or_patch] if or_patch else []))
 
 
-def expect(uri: str, wanted: Mapping[str, Any], *, within_s: float = 0) -> StringCommand:
-    """Fail unless the resource shows these values within the time."""
-    within = ["--within", f"{within_s:g}"] if within_s else []
-    return StringCommand("EXPECT", QuoteString(uri), _json(wanted), *within)
+def expect(uri: str, wanted: Mapping[str, Any], *, within_s: float = 0, is_optional: bool = False) -> StringCommand:
+    """Fail unless the resource shows these values within the time; ``is_optional``: say so instead."""
+    flags = [*(["--within", f"{within_s:g}"] if within_s else []), *(["--optional"] if is_optional else [])]
+    return StringCommand("EXPECT", QuoteString(uri), _json(wanted), *flags)
+
+
+def not_offered(what: str, *, is_required: bool) -> Commands:
+    """Say that this BMC does not have ``what``; refuse only where the site requires it."""
+    if is_required:
+        yield refuse(f"this BMC offers no {what}, and the site requires it")
+        return
+    host.log(f"this BMC offers no {what}", logger.warning)
+    host.noop(f"{what}: not offered")
 
 
 def refuse(reason: object) -> StringCommand:
