@@ -1,4 +1,4 @@
-"""pyinfra in this process: a deploy on one BMC in a fraction of a second, for tests where the process is not the point."""
+"""pyinfra in this process: a deploy on one BMC in half a second, for tests where the process is not the point."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ def run_deploy(
     """Prepare and, unless ``is_dry``, run a deploy on the BMC of one node, with ``--diff``; ``data`` is host data."""
     handler = _Lines()
     with _alone(site, handler):
-        state = State(Inventory(([(f"@redfish/{node}", data)], {})), Config(DIFF=True))
+        inventory = Inventory(([(f"@redfish/{node}", data)], {}))  # type: ignore[no-untyped-call]  # pyinfra's
+        state = State(inventory, Config(DIFF=True))  # type: ignore[no-untyped-call]  # pyinfra's
         with ctx_state.use(state), ctx_config.use(state.config.copy()):
             return _run(state, deploy, handler, is_dry=is_dry)
 
@@ -64,16 +65,16 @@ def _run(state: State, deploy: Callable[..., Any], handler: _Lines, *, is_dry: b
         state.set_stage(StateStage.Prepare)
         add_deploy(state, deploy)
         host = next(iter(state.inventory))
-        for order in state.get_op_order():
-            if state.ops[host][order].operation_meta._maybe_is_change:
-                planned.append(_name(state, order))
+        operations = {
+            _name(state, order): state.ops[host][order].operation_meta
+            for order in state.get_op_order()  # type: ignore[no-untyped-call]  # pyinfra's
+        }
+        planned = [name for name, meta in operations.items() if meta._maybe_is_change]
         if not is_dry:
             state.set_stage(StateStage.Execute)
             run_ops(state)
-            for order in state.get_op_order():
-                meta = state.ops[host][order].operation_meta
-                if meta.is_complete() and meta.did_succeed() and meta.did_change():
-                    changed.append(_name(state, order))
+            done = {name: meta for name, meta in operations.items() if meta.is_complete() and meta.did_succeed()}
+            changed = [name for name, meta in done.items() if meta.did_change()]
         is_ok = not state.failed_hosts
     except PyinfraError as error:
         handler.lines.append(str(error))

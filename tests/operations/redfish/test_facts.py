@@ -47,7 +47,8 @@ def test_every_fact_tells_what_the_machine_is(site: LabSite) -> None:
     assert (facts["BootOverride"]["enabled"], facts["BootOverride"]["mode"]) == ("Disabled", "UEFI")
     assert [slot["is_inserted"] for slot in facts["VirtualMedia"]["slots"]] == [False]
     assert facts["Accounts"]["accounts"][0]["user"] == "admin"
-    assert facts["Login"] == {"user": "admin", "origin": "environment", "is_staged": False}
+    known = {"user": "admin", "origin": "environment", "is_staged": False, "is_shared": False, "made": None}
+    assert facts["Login"] == known | {"must_change": False, "barred": []}
     assert facts["ManagerNetwork"]["interfaces"][0]["mac"] == "52:54:00:bc:00:01"
     assert facts["ManagerClock"]["time"]
     assert facts["NetworkProtocol"]["protocols"]["IPMI"] is True
