@@ -14,8 +14,8 @@ setup: ## the Python part alone, into .venv (no sudo, no QEMU)
 system-packages: ## Debian packages for the lab; asks sudo, or prints the line to run
 	@scripts/system-packages demo
 
-demo: setup system-packages ## two blank virtual machines become ready nodes (KEEP=1 leaves them running)
-	@scripts/until-done $(PY) -m metalwright.demo $(if $(filter-out 0,$(KEEP)),--keep)
+demo: setup system-packages ## two blank virtual machines become ready nodes (KEEP=1 leaves them running, KILL=SEED kills each run once)
+	@scripts/until-done $(PY) -m metalwright.demo $(if $(filter-out 0,$(KEEP)),--keep) $(if $(KILL),--kill $(KILL))
 
 test: setup ## lint, types, contracts, documentation, then the tests
 	@scripts/system-packages test

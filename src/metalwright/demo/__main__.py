@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from metalwright.demo.evidence import Expected, gather, problems
+from metalwright.demo.killing import KillSchedule, run_killed_once
 from metalwright.demo.shell import Shell, say
 from metalwright.demo.site import DemoSite, Machine
 from metalwright.errors import LabError, MetalwrightError
@@ -38,12 +39,14 @@ def main() -> int:
     parser.add_argument("--directory", type=Path, default=Path("demo"), help="where everything is written")
     parser.add_argument("--machines", type=int, choices=(1, 2), default=2, help="how many machines")
     parser.add_argument("--loopback", default="127.77", help="first two octets of the lab's addresses")
+    parser.add_argument("--kill", type=int, metavar="SEED", help="kill -9 each run once inside its image phase")
     options = parser.parse_args()
+    kills = None if options.kill is None else KillSchedule(options.kill)
     demo = DemoSite((options.directory / "site").resolve(), options.loopback, MACHINES[: options.machines])
     os.environ.setdefault("METALWRIGHT_CACHE", str(Path(".cache").resolve()))
     try:
         _clear(demo)
-        return _run(demo)
+        return _run(demo, kills)
     except MetalwrightError as error:
         say(f"\nerror: {error}")
         return 1
@@ -57,7 +60,7 @@ def main() -> int:
             Lab(demo.lab_dir).down(wipe=True)
 
 
-def _run(demo: DemoSite) -> int:
+def _run(demo: DemoSite, kills: KillSchedule | None) -> int:
     begun = time.monotonic()
     shell = Shell(demo.root, {})
     with shell.step("a site repository, its image and its racked machines"):
@@ -71,7 +74,7 @@ def _run(demo: DemoSite) -> int:
         shell.run("match", *names)
         shell.run("plan", *names, "-o", str(demo.root / "plan.json"))
     with shell.step("provision both, with the plan that was shown"):
-        phases = _provision(demo, shell, "provision", "--plan", str(demo.root / "plan.json"))
+        phases = _provision(demo, shell, kills, "provision", "--plan", str(demo.root / "plan.json"))
     with shell.step("the certificates"):
         for name in names:
             shell.run("certificate", "verify", str(demo.root.parent / f"{name}.json"))
@@ -79,10 +82,10 @@ def _run(demo: DemoSite) -> int:
     with shell.step(f"disaster: the system disk of {victim.name} is lost"):
         _destroy(demo, shell, victim)
     with shell.step(f"the rebuild runbook (runbooks/rebuild-node.md) on {victim.name}"):
-        rebuilt = _provision(demo, shell, "rebuild", victim.name, "--overwrite", victim.name, "--yes")[victim.name]
+        rebuilt = _provision(demo, shell, kills, "rebuild", victim.name, "--overwrite", victim.name, "--yes")
     result = gather(demo, shell, phases)
     node = next(item for item in result["nodes"] if item["name"] == victim.name)
-    node["rebuild"] = {"result": "ok", "boot_id": node["boot_id"], "phases": rebuilt}
+    node["rebuild"] = {"result": "ok", "boot_id": node["boot_id"], "phases": rebuilt[victim.name]}
     write_atomically(demo.root.parent / "result.json", json.dumps(result, indent=2) + "\n")
     return _conclude(demo, result, image, time.monotonic() - begun)
 
@@ -123,9 +126,11 @@ def _write_lab_file(demo: DemoSite) -> None:
     write_atomically(demo.root / ".metalwright" / "lab.json", text, mode=0o600)
 
 
-def _provision(demo: DemoSite, shell: Shell, *arguments: str) -> dict[str, list[dict[str, Any]]]:
+def _provision(
+    demo: DemoSite, shell: Shell, kills: KillSchedule | None, *arguments: str
+) -> dict[str, list[dict[str, Any]]]:
     """Run it in the open; seconds and result of each phase by node. Keeps the certificates beside the result."""
-    outcome = shell.run_for_json(*arguments)
+    outcome = shell.run_for_json(*arguments) if kills is None else run_killed_once(shell, kills, *arguments)
     times: dict[str, list[dict[str, Any]]] = {}
     for node in outcome["nodes"]:
         failure = node["failure"]

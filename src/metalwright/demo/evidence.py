@@ -15,6 +15,7 @@ from metalwright.imaging.agent.stamp import decode_stamp, read_stamp_area
 from metalwright.imaging.ordering import login_key
 from metalwright.model.digests import digest
 from metalwright.simulator.lab import Lab
+from metalwright.simulator.status import MachineStatus
 from metalwright.ssh import Session, connect
 from metalwright.workspace import Workspace, open_workspace
 
@@ -98,6 +99,7 @@ def _node(
         "certificate": str(certificate),
         "verdict": verdict["verdict"],
         "data_disk_is_untouched": _is_blank(demo, machine),
+        "boots": dict(_status(demo, machine).boots),
     }
 
 
@@ -133,8 +135,11 @@ def _system_disk(demo: DemoSite, machine: Machine) -> Path:
 
 
 def _disk(demo: DemoSite, machine: Machine, serial: str) -> Path:
-    status = next(item for item in Lab(demo.lab_dir).status().machines if item.name == machine.name)
-    return Path(next(disk.path for disk in status.disks if disk.serial == serial))
+    return Path(next(disk.path for disk in _status(demo, machine).disks if disk.serial == serial))
+
+
+def _status(demo: DemoSite, machine: Machine) -> MachineStatus:
+    return next(item for item in Lab(demo.lab_dir).status().machines if item.name == machine.name)
 
 
 def _is_blank(demo: DemoSite, machine: Machine) -> bool:
