@@ -45,6 +45,13 @@ def is_same(attribute: Attribute, one: Any, other: Any) -> bool:
     return str(one) == str(other)
 
 
+def as_shown(value: Value, current: Any) -> Value:
+    """A written value in the form in which this BMC shows the present one: some show numbers and flags as text."""
+    if isinstance(current, str) and isinstance(value, bool):
+        return str(value) if current[:1].isupper() else str(value).lower()
+    return str(value) if isinstance(current, str) and isinstance(value, int) else value
+
+
 def shown(attribute: Attribute | None, value: Any) -> str:
     """A value for people; never that of a password."""
     if attribute is not None and attribute.is_secret:

@@ -9,6 +9,7 @@
                                      body as a PATCH of the member SLOT
     DELETE TARGET                    remove a member
     EXPECT TARGET JSON [--within S]  read back: fails until the resource shows these values, after S seconds for good
+    ABSENT TARGET [--within S]       read back: fails until the member is gone, after S seconds for good
     LOGIN staged-password [--restore TARGET]
                                      prove that the staged password opens the BMC: one login, one logout; where it does
                                      not, give the account TARGET back the password that works now, and fail
@@ -39,9 +40,10 @@ from metalwright.errors import UsageError
 WRITES = frozenset({"PATCH", "POST", "DELETE", "SECRET", "MEDIUM", "CLOCK"})
 WITH_BODY = frozenset({"PATCH", "POST", "EXPECT"})
 ARGUMENTS = {"DELETE": 1, "PATCH": 2, "POST": 2, "EXPECT": 2, "LOGIN": 1, "REFUSED": 1}
-ARGUMENTS |= {"SECRET": 1, "MEDIUM": 1, "CLOCK": 1, "REFUSE": 1}
+ARGUMENTS |= {"SECRET": 1, "MEDIUM": 1, "CLOCK": 1, "ABSENT": 1, "REFUSE": 1}
 OPTIONS = {
     "EXPECT": ("within",),
+    "ABSENT": ("within",),
     "POST": ("or-patch",),
     "LOGIN": ("restore",),
     "SECRET": ("user",),

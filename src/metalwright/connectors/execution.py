@@ -64,6 +64,8 @@ class Execution:
                 lines = [json.dumps(self._read(command.arguments))]
             case "EXPECT":
                 lines = self._expect(command)
+            case "ABSENT":
+                lines = self._absent(command)
             case "LOGIN":
                 lines = self._login(command)
             case "REFUSED":
@@ -160,6 +162,25 @@ class Execution:
                     return self._not_offered(failure)
                 raise failure
             time.sleep(POLL_S)
+
+    def _absent(self, command: Command) -> list[str]:
+        uri = self._uri(command.target)
+        give_up_at = time.monotonic() + float(command.options.get("within") or 0)
+        while (failure := self._still_there(uri)) is not None:
+            if time.monotonic() >= give_up_at:
+                raise failure
+            time.sleep(POLL_S)
+        return [f"{uri} is gone"]
+
+    def _still_there(self, uri: str) -> MetalwrightError | None:
+        try:
+            self._client.get(uri)
+        except BmcRefusedError as error:
+            return None if error.status in (404, 410) else error
+        except RedfishError as error:
+            return error
+        where = self._client.state.where("GET", uri)
+        return ReadBackError("the BMC accepted the removal but still shows the member", where=where)
 
     def _read_back_error(self, uri: str, wanted: Any, current: Any) -> ReadBackError:
         differences = list(_differences(wanted, current))

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import os
+
 from pyinfra.api.deploy import deploy
 from pyinfra.context import host
 
 from metalwright.operations.redfish import bios as operations
+from metalwright.workspace import RUN_VARIABLE
+
+WAIT_S = 900.0
+"""How long a restart may take until its attributes are in force; ``--data bios_wait_s=SECONDS`` changes it."""
 
 
 @deploy("BIOS")
 def bios() -> None:
-    """Write what differs and restart the host to bring it into force; whoever called waits and looks again."""
+    """Write what differs, restart the host as often as it takes, and read everything back.
+
+    In a run of ``metalwright provision`` it ends with the first restart: the state table waits, looks, and goes on.
+    ``--data clear_jobs=ID[,ID…]`` (or ``all``) first removes jobs that are stuck in the BMC's queue.
+    """
     profile = (host.data.get("blueprint_data") or {}).get("bios") or {}
     desired = profile.get("attributes") or {}
-    operations.attributes(name="BIOS attributes", desired=desired)
-    operations.applied(name="Restart for BIOS attributes", desired=desired)
+    is_in_run = bool(os.environ.get(RUN_VARIABLE))
+    wait_s = 0.0 if is_in_run else float(host.data.get("bios_wait_s") or WAIT_S)
+    jobs = [name for name in str(host.data.get("clear_jobs") or "").split(",") if name]
+    operations.jobs_cleared(name="Stuck BIOS jobs", jobs=jobs)
+    operations.attributes(name="BIOS attributes", desired=desired, wait_s=wait_s)

@@ -160,6 +160,18 @@ def _bios_settings(state: BmcState, topology: Topology) -> Exchange[Found]:
     )
 
 
+def _bios_jobs(state: BmcState, topology: Topology) -> Exchange[Found]:
+    """The job queue that the BIOS settings resource names (Dell): changes there need a job to come into force."""
+    settings = yield from _bios_settings(state, topology)
+    oem = settings.value.get("Oem")
+    for maker in oem.values() if isinstance(oem, Mapping) else ():
+        uri = member_uri(maker, "Jobs") if isinstance(maker, Mapping) else None
+        if uri is not None:
+            queue = yield from read(state, uri)
+            return Found(uri, queue)
+    raise BmcAnswerError("this BMC has no job queue for BIOS changes", where=state.where("GET", settings.uri))
+
+
 def _media(state: BmcState, topology: Topology) -> Exchange[Found]:
     """Virtual media moved from the manager to the system in newer firmware; where both list it the system's counts."""
     system = yield from _system(state, topology)
@@ -245,6 +257,7 @@ NOUNS: Mapping[str, Callable[[BmcState, Topology], Exchange[Found]]] = {
     "chassis": _chassis,
     "system-settings": _system_settings,
     "bios-settings": _bios_settings,
+    "bios-jobs": _bios_jobs,
     "media": _media,
     "bios-registry": _bios_registry,
     "own-account": _own_account,

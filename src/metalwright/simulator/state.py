@@ -61,6 +61,17 @@ class Boot(BaseModel):
     at: str
 
 
+class Job(BaseModel):
+    """One entry of the job queue (Dell's); a BIOS job brings pending attributes into force at the next reset."""
+
+    id: str
+    name: str = "ConfigBIOS:BIOS.Setup.1-1"
+    kind: str = "BIOSConfiguration"
+    state: str = "Scheduled"
+    started: str = ""
+    is_deletable: bool = True
+
+
 class ManagerSettings(BaseModel):
     """Settings of the BMC itself."""
 
@@ -88,6 +99,7 @@ class MachineState(BaseModel):
     bios: dict[str, BiosValue] = Field(default_factory=dict)
     bios_pending: dict[str, BiosValue] = Field(default_factory=dict)
     bios_applied_at: str | None = None
+    jobs: list[Job] = Field(default_factory=list)
     override: BootOverride = Field(default_factory=BootOverride)
     boot_order: list[str] = Field(default_factory=list)
     boots: list[Boot] = Field(default_factory=list)

@@ -227,12 +227,23 @@ class SimulatedSystem:
     # -- inner ---------------------------------------------------------------------------------------------------
 
     def _apply_bios(self) -> None:
+        """Bring pending attributes into force; on BMCs with a job queue only when a job says so."""
         if self.is_bios_held:
             return
-        pending, self.state.bios_pending = self.state.bios_pending, {}
-        if not pending or self.faults.take("bios-ignored"):
+        scheduled = [job for job in self.state.jobs if job.kind == "BIOSConfiguration" and job.state == "Scheduled"]
+        if self.spec.bmc.oem == "dell" and not scheduled:
             return
-        self.state.bios.update(pending)
+        pending, self.state.bios_pending = self.state.bios_pending, {}
+        for job in scheduled:
+            job.state = "Completed"
+        ignored = self.faults.take("bios-ignored") if pending else None
+        if ignored is not None:
+            names = ignored.body if isinstance(ignored.body, list) else list(pending)
+            pending = {name: value for name, value in pending.items() if name not in names}
+        if not pending:
+            return
+        overwritten = self.faults.take("bios-overwritten")
+        self.state.bios.update(pending | (overwritten.body if overwritten is not None else {}))
         self.state.bios_applied_at = self.now()
         self.log.add("BiosApplied", ", ".join(sorted(pending)))
 

@@ -4,6 +4,7 @@ Every fact is None when the BMC does not answer. Values keep Redfish's words; ``
 is written to.
 """
 
+from metalwright.facts.redfish.bios import BiosAttributes, BiosJobs, BiosRegistry
 from metalwright.facts.redfish.bmc import (
     Accounts,
     FirmwareInventory,
@@ -15,11 +16,12 @@ from metalwright.facts.redfish.bmc import (
     RemoteSyslog,
     VirtualMedia,
 )
-from metalwright.facts.redfish.host import BiosAttributes, BiosRegistry, BootOverride, Drives, Power, System
+from metalwright.facts.redfish.host import BootOverride, Drives, Power, System
 
 __all__ = [
     "Accounts",
     "BiosAttributes",
+    "BiosJobs",
     "BiosRegistry",
     "BootOverride",
     "Drives",

@@ -51,44 +51,6 @@ class Power(RedfishFact):
         }
 
 
-class BiosAttributes(RedfishFact):
-    """BIOS attributes in force (``attributes``), what waits for a reset (``pending``) and where to write.
-
-    ``settings_uri`` and ``pending`` are null where the BMC offers no place for changes; ``apply_times`` are the
-    supported ones; ``registry`` is the name of the attribute registry.
-    """
-
-    def command(self) -> str:
-        """Two GETs."""
-        return "GET @system/Bios @bios-settings?"
-
-    def read(self, body: Any) -> Json:
-        """Attributes as the BMC types them."""
-        bios, settings = body
-        annotation = bios.get("@Redfish.Settings")
-        times = annotation.get("SupportedApplyTimes") if isinstance(annotation, Mapping) else None
-        return {
-            "uri": bios.get("@odata.id"),
-            "registry": bios.get("AttributeRegistry"),
-            "attributes": as_object(bios.get("Attributes")),
-            "settings_uri": settings.get("@odata.id") if settings else None,
-            "pending": as_object(settings.get("Attributes")) if settings else None,
-            "apply_times": [str(item) for item in times] if isinstance(times, list) else [],
-        }
-
-
-class BiosRegistry(RedfishFact):
-    """The attribute registry of this BIOS version, as Redfish defines it; ``{}`` where the BMC serves none."""
-
-    def command(self) -> str:
-        """A few GETs: registries, registry file, registry."""
-        return "GET @bios-registry?"
-
-    def read(self, body: Any) -> Json:
-        """The registry."""
-        return dict(body) if body else {}
-
-
 class BootOverride(RedfishFact):
     """``target enabled mode``, what is ``allowed``, where changes are written (``uri``) and the BMC's ``behaviour``."""
 

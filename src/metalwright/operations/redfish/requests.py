@@ -67,6 +67,17 @@ def post(uri: str, body: Mapping[str, Any], *, is_unproven: bool = False, or_pat
     return StringCommand("POST", QuoteString(uri), _json(body), *flags, *(["--or-patch", or_patch] if or_patch else []))
 
 
+def delete(uri: str) -> StringCommand:
+    """Remove the member at ``uri``."""
+    return StringCommand("DELETE", QuoteString(uri))
+
+
+def absent(uri: str, *, within_s: float = 0) -> StringCommand:
+    """Fail unless the member is gone within the time."""
+    within = ["--within", f"{within_s:g}"] if within_s else []
+    return StringCommand("ABSENT", QuoteString(uri), *within)
+
+
 def expect(uri: str, wanted: Mapping[str, Any], *, within_s: float = 0, is_optional: bool = False) -> StringCommand:
     """Fail unless the resource shows these values within the time; ``is_optional``: say so instead."""
     flags = [*(["--within", f"{within_s:g}"] if within_s else []), *(["--optional"] if is_optional else [])]

@@ -5,19 +5,29 @@ from __future__ import annotations
 from metalwright.simulator.attributes import REGISTRY_ID, Violation, factory_values, find_violations
 from metalwright.simulator.service.answers import Json, Message, Refusal, success
 from metalwright.simulator.service.bmc import SYSTEM
+from metalwright.simulator.service.resources import jobs
 from metalwright.simulator.service.routes import Answer, Call, Field, Patch, Route, link
 
 _BIOS = f"{SYSTEM}/Bios"
 _SETTINGS = f"{_BIOS}/Settings"
 _RESET = f"{_BIOS}/Actions/Bios.ResetBios"
 _TYPE = "#Bios.v1_2_3.Bios"
+_APPLY_TIME = "@Redfish.SettingsApplyTime"
+_ON_RESET = {"ApplyTime": "OnReset"}
 
 
 def routes() -> list[Route]:
-    """Current values are read-only; PATCH goes to the settings."""
+    """Current values are read-only; PATCH goes to the settings.
+
+    ``/SD`` is the same resource under the name that some makers use; nothing links to it here.
+    """
+    fields = {
+        "Attributes": Field(dict),
+        _APPLY_TIME: Field(dict, check=lambda value: None if value == _ON_RESET else "PropertyValueNotInList"),
+    }
     return [
         Route(_BIOS, read=_current),
-        Route(_SETTINGS, read=_pending, patch=Patch({"Attributes": Field(dict)}, _change)),
+        *(Route(path, read=_pending, patch=Patch(fields, _change)) for path in (_SETTINGS, f"{_BIOS}/SD")),
         Route(_RESET, create=_reset),
     ]
 
@@ -47,23 +57,28 @@ def _current(call: Call) -> Json:
 
 def _pending(call: Call) -> Json:
     return {
-        "@odata.id": _SETTINGS,
+        "@odata.id": call.path,
         "@odata.type": _TYPE,
         "Id": "Settings",
         "Name": "BIOS settings after the next reset",
         "AttributeRegistry": f"{REGISTRY_ID}.1.0.0",
         "Attributes": dict(call.bmc.state.bios_pending),
+        **jobs.settings_links(call),
     }
 
 
-async def _change(call: Call, values: Json) -> None:
+async def _change(call: Call, values: Json) -> Answer | None:
     state = call.bmc.state
-    wanted = values["Attributes"]
+    wanted = values.get("Attributes", {})
     violations = find_violations(wanted, {**state.bios, **state.bios_pending})
     if violations:
         raise Refusal(tuple(_message(violation) for violation in violations), status=400)
+    is_new = any(state.bios_pending.get(name) != value for name, value in wanted.items())
+    has_apply_time = _APPLY_TIME in values
+    answer = jobs.change_answer(call, is_new=is_new, has_apply_time=has_apply_time)
     state.bios_pending.update(wanted)
     call.bmc.system.save()
+    return answer
 
 
 def _message(violation: Violation) -> Message:

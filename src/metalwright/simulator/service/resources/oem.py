@@ -6,6 +6,7 @@ from typing import Any
 
 from metalwright.simulator.service.answers import Json, refuse
 from metalwright.simulator.service.bmc import MANAGER
+from metalwright.simulator.service.resources import jobs
 from metalwright.simulator.service.routes import Call, Field, Patch, Route, link
 
 _SUPERMICRO = f"{MANAGER}/Oem/Supermicro/SysLockdown"
@@ -36,7 +37,7 @@ def manager_links(call: Call) -> Json:
         case "supermicro":
             return {"Oem": {"Supermicro": {"SysLockdown": link(_SUPERMICRO)}}}
         case "dell":
-            return {"Links": {"Oem": {"Dell": {"DellAttributes": [link(_DELL)]}}}}
+            return {"Links": {"Oem": {"Dell": {"DellAttributes": [link(_DELL)], **jobs.manager_links(call)}}}}
     return {}
 
 
