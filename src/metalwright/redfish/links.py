@@ -5,10 +5,11 @@ An expression starts with a noun and goes on along properties: ``@system/Bios``,
 a list of links. A plain ``/redfish/…`` URI is itself.
 
 Nouns: ``root``; ``system``, the host that this BMC manages (the declared one, where several are listed); ``manager``,
-its BMC; ``chassis``; ``system-settings`` and ``bios-settings``, where changes for the next boot are written; ``media``,
-the virtual media of the system or else of the manager; ``bios-registry``, the attribute registry of this BIOS;
-``own-account``, the account that this client logs in with; ``accounts``, all of them with their slots; ``lockdown`` and
-``syslog``, wherever the maker has them; ``behaviour``, what is known about this kind of BMC.
+its BMC; ``chassis``; ``system-settings`` and ``bios-settings``, where changes for the next boot are written; ``bios-
+jobs``, the queue that BIOS changes go through, where there is one; ``media``, the virtual media of the system or else
+of the manager; ``bios-registry``, the attribute registry of this BIOS; ``own-account``, the account that this client
+logs in with; ``accounts``, all of them with their slots; ``lockdown`` and ``syslog``, wherever the maker has them;
+``behaviour``, what is known about this kind of BMC.
 """
 
 from __future__ import annotations
