@@ -6,20 +6,18 @@ import asyncio
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from metalwright.cli.context import CliContext, print_json
+from metalwright.cli.match_text import print_match
 from metalwright.errors import MetalwrightError
 from metalwright.matching import match as match_report
-from metalwright.model.finding import Finding, MatchResult
+from metalwright.model.finding import MatchResult
 from metalwright.model.rack import Node
 from metalwright.redfish.access import NodeBmcs
 from metalwright.redfish.inventory import ALL_PARTS
 from metalwright.workspace import open_workspace
 
 EXIT_FINDINGS = 2
-STYLES = {"PASS": "green", "FAIL": "bold red", "DEFERRED": "yellow"}
 
 
 def register(app: typer.Typer) -> None:
@@ -34,8 +32,8 @@ def match(
 ) -> int:
     """Compare what the BMCs say with what the blueprints want.
 
-    FAIL is a contradiction, with slot, expected, found and the part that would do. DEFERRED is unknown to the BMC and
-    left to the ramdisk and the operating system. Exit 0: nothing failed. 2: something did. 1: a BMC could not be read.
+    FAIL is a contradiction, with slot, expected, found and the part that would do. DEFERRED is unknown to the BMC;
+    the finding says who will tell. Exit 0: nothing failed. 2: something did. 1: a BMC could not be read.
     """
     cli: CliContext = context.obj
     with open_workspace(cli.site) as site:
@@ -50,7 +48,7 @@ def match(
         print_json({"schema": 1, "nodes": results})
     else:
         for result in results:
-            _print(cli.out, result)
+            print_match(cli.out, result)
     for error in errors:
         typer.echo(f"error: {error}\n", err=True)
     if errors:
@@ -70,16 +68,3 @@ async def _match_all(bmcs: NodeBmcs, nodes: list[Node]) -> list[MatchResult | Me
         return match_report(bmcs.repository.blueprint_of(node.name), report, node)
 
     return list(await asyncio.gather(*(one(node) for node in nodes)))
-
-
-def _print(out: Console, result: MatchResult) -> None:
-    out.print(Text(f"{result.node}: {result.verdict}", style=STYLES[result.verdict]))
-    for finding in result.findings:
-        out.print(Text(f"  {_line(finding)}"))
-        if finding.hint is not None:
-            out.print(Text(f"      {finding.hint}", style="dim"))
-
-
-def _line(finding: Finding) -> str:
-    place = f" {finding.slot}:" if finding.slot is not None else ""
-    return f"{finding.verdict} {finding.code}{place} expected {finding.expected}, found {finding.found}"

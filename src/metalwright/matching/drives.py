@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
-from metalwright.matching.counted import Look
 from metalwright.matching.groups import Fit, assign, fits_of, shortfalls
 from metalwright.matching.identity import source_of
+from metalwright.matching.look import RESEAT, Look
+from metalwright.matching.slots import missing_slots
 from metalwright.model.blueprint import Blueprint, Drives
 from metalwright.model.finding import Finding
 from metalwright.model.rack import Node
@@ -30,19 +32,39 @@ def drive_findings(look: Look, wanted: Sequence[Drives]) -> Iterator[Finding]:
         yield look.unknown("drives", "; ".join(map(described_group, wanted)), found=_listed(drives))
         return
     spare = [drive for index, drive in enumerate(drives) if index not in best]
-    for group, missing in zip(wanted, short, strict=True):
-        yield from _missing(look, group, missing, spare, drives)
+    for number, (group, missing) in enumerate(zip(wanted, short, strict=True)):
+        right = [drives[index] for index, owner in best.items() if owner == number]
+        yield from _missing(look, group, missing, spare, right)
 
 
-def _missing(look: Look, group: Drives, missing: int, spare: list[Drive], drives: Sequence[Drive]) -> Iterator[Finding]:
-    right = [drive.model for drive in drives if drive_fit(drive, group) is Fit.YES]
-    hint = look.would_do("drives", [], right)
-    for _ in range(missing):
-        if spare:
-            wrong = spare.pop(0)
-            yield look.fail("drive-mismatch", wrong.slot, described_group(group), described_drive(wrong), hint)
-        else:
-            yield look.fail("drive-missing", None, described_group(group), f"{len(right)} of {group.count}", hint)
+def _missing(look: Look, group: Drives, missing: int, spare: list[Drive], right: Sequence[Drive]) -> Iterator[Finding]:
+    """First the drives that sit where the group's drives belong and are wrong, then what is simply not there."""
+    kind = _described_kind(group)
+    hint = look.would_do("drives", [] if right else [f"a drive that is {kind}"], [drive.model for drive in right])
+    wrong = sorted((drive for drive in spare if _is_in_place(drive, group, right)), key=_slot_key)[:missing]
+    for drive in wrong:
+        spare.remove(drive)
+        yield look.fail("drive-mismatch", drive.slot, f"{kind} ({group.role})", described_drive(drive), hint)
+    if missing > len(wrong):
+        taken = [drive.slot or "?" for drive in (*right, *wrong)]
+        place = ", ".join(missing_slots(taken, group.count)) or None
+        found = f"{len(right)} of {group.count}"
+        yield look.fail("drive-missing", place, described_group(group), found, f"{hint}; {RESEAT}")
+
+
+def _is_in_place(drive: Drive, group: Drives, right: Sequence[Drive]) -> bool:
+    """Whether a drive that fits no group sits in a slot of this one's kind: same protocol, or same kind of slot."""
+    if group.protocol is None or drive.protocol in (None, group.protocol) or not right:
+        return True
+    return _slot_family(drive) in {_slot_family(other) for other in right}
+
+
+def _slot_family(drive: Drive) -> str:
+    return re.sub(r"\d+", "#", drive.slot or "")
+
+
+def _slot_key(drive: Drive) -> tuple[int, str]:
+    return len(drive.slot or ""), drive.slot or ""
 
 
 def drive_fit(drive: Drive, group: Drives) -> Fit:
@@ -123,10 +145,13 @@ def system_disk_finding(blueprint: Blueprint, node: Node, report: HardwareReport
 
 
 def described_group(group: Drives) -> str:
-    """A group in words: ``8 × NVMe of at least 7.0 TB (scratch)``."""
-    kind = group.protocol or "drive"
+    """A group in words: ``8 × NVMe of at least 7.00 TB (scratch)``."""
+    return f"{group.count} × {_described_kind(group)} ({group.role})"
+
+
+def _described_kind(group: Drives) -> str:
     upper = f" and at most {_tb(group.max_bytes)}" if group.max_bytes is not None else ""
-    return f"{group.count} × {kind} of at least {_tb(group.min_bytes)}{upper} ({group.role})"
+    return f"{group.protocol or 'any protocol'} of at least {_tb(group.min_bytes)}{upper}"
 
 
 def described_drive(drive: Drive) -> str:

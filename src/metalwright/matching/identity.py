@@ -33,7 +33,7 @@ def key_finding(node: Node, key: IdentityKey, report: HardwareReport) -> Finding
     return Finding(
         code=f"identity-{key}",
         verdict="FAIL" if found else "DEFERRED",
-        slot=node.name,
+        slot=key,
         expected=f"{key} {expected}",
         found=", ".join(found) if found else "not given by the BMC",
         source=source_of(report),

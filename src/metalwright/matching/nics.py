@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from metalwright.matching.counted import Look
 from metalwright.matching.groups import Fit, assign, fits_of, shortfalls
+from metalwright.matching.look import RESEAT, Look
 from metalwright.model.blueprint import Nics
 from metalwright.model.finding import Finding
-from metalwright.model.rack import Node
 from metalwright.model.report import Nic, NicPort
 
 _Port = tuple[Nic, NicPort]
 
 
-def nic_findings(look: Look, wanted: Sequence[Nics], node: Node) -> Iterator[Finding]:
+def nic_findings(look: Look, wanted: Sequence[Nics]) -> Iterator[Finding]:
     """Every group must find its ports; a port of the right speed in the wrong mode is named as such."""
     if not wanted:
         return
@@ -28,7 +27,7 @@ def nic_findings(look: Look, wanted: Sequence[Nics], node: Node) -> Iterator[Fin
     table = fits_of(ports, wanted, _fit)
     if any(shortfalls(assign(table, counts, Fit.YES), counts)):
         yield from _short(look, wanted, nics, ports, table)
-    yield from _named_ports(look, node, ports)
+    yield from _named_ports(look, wanted, ports)
 
 
 def _short(
@@ -42,36 +41,51 @@ def _short(
         yield look.unknown("nics", "; ".join(map(described_group, wanted)), found=_listed(nics))
         return
     spare = [port for index, port in enumerate(ports) if index not in best]
-    for group, missing in zip(wanted, short, strict=True):
-        for _ in range(missing):
-            yield _missing(look, group, spare, ports)
+    for number, (group, missing) in enumerate(zip(wanted, short, strict=True)):
+        right = [ports[index] for index, owner in best.items() if owner == number]
+        yield from _missing(look, group, missing, spare, right)
 
 
-def _missing(look: Look, group: Nics, spare: list[_Port], ports: Sequence[_Port]) -> Finding:
-    wrong_mode = next((item for item in spare if _is_wrong_mode(item, group)), None)
-    if wrong_mode is not None:
-        spare.remove(wrong_mode)
-        found = _described_port(wrong_mode)
-        return look.fail("nic-link", _slot(wrong_mode), described_group(group), found, "set the port's link type")
-    right = [nic.model for nic, port in ports if _fit((nic, port), group) is not Fit.NO]
-    hint = look.would_do("nics", [], right)
-    if spare:
-        wrong = spare.pop(0)
-        return look.fail("nic-mismatch", _slot(wrong), described_group(group), _described_port(wrong), hint)
-    return look.fail("nic-missing", None, described_group(group), f"{len(right)} of {group.count} ports", hint)
+def _missing(look: Look, group: Nics, missing: int, spare: list[_Port], right: Sequence[_Port]) -> Iterator[Finding]:
+    """Ports in the wrong mode, then ports of the wrong kind, then what is not there at all."""
+    kind = _described_kind(group)
+    hint = look.would_do("nics", [] if right else [f"a card with {kind} ports"], [nic.model for nic, _ in right])
+    modes = [item for item in spare if _is_wrong_mode(item, group)][:missing]
+    for item in modes:
+        spare.remove(item)
+        setting = f"set the port's link type to {group.link} in its firmware, or {hint}"
+        yield look.fail("nic-link", _slot(item), f"{kind} ({group.role})", _described_port(item), setting)
+    slow = [item for item in spare if _is_slow(item, group)][: missing - len(modes)]
+    for item in slow:
+        spare.remove(item)
+        yield look.fail("nic-mismatch", _slot(item), f"{kind} ({group.role})", _described_port(item), hint)
+    left = missing - len(modes) - len(slow)
+    if left > 0:
+        found = f"{len(right)} of {group.count} ports"
+        yield look.fail("nic-missing", None, described_group(group), found, f"{hint}; {RESEAT}")
 
 
-def _named_ports(look: Look, node: Node, ports: Sequence[_Port]) -> Iterator[Finding]:
+def _named_ports(look: Look, wanted: Sequence[Nics], ports: Sequence[_Port]) -> Iterator[Finding]:
     macs = {port.mac for _, port in ports}
-    for wanted in node.ports:
-        if wanted.mac in macs:
+    for named in look.node.ports:
+        if named.mac in macs:
             continue
-        expected = f"a port with MAC {wanted.mac} ({wanted.role})"
+        expected = f"a port with MAC {named.mac} ({named.role})"
         if None in macs or any(not nic.ports for nic in look.report.nics or ()):
             yield look.unknown("nic-mac", expected)
         else:
-            hint = "the card was replaced, or the rack file names another machine's port"
-            yield look.fail("nic-mac", None, expected, ", ".join(sorted(filter(None, macs))) or "no port", hint)
+            hint = "the card was replaced, or the rack file names another machine's port: compare the card's sticker"
+            yield look.fail("nic-mac", None, expected, _others(look, wanted, named.role, ports), hint)
+
+
+def _others(look: Look, wanted: Sequence[Nics], role: str, ports: Sequence[_Port]) -> str:
+    """The ports that the rack file does not name and that could play the role."""
+    declared = {named.mac for named in look.node.ports}
+    groups = [group for group in wanted if group.role == role]
+    fitting = [item for item in ports if not groups or any(_fit(item, group) is not Fit.NO for group in groups)]
+    return (
+        ", ".join(f"{_slot(item)}: {item[1].mac}" for item in fitting if item[1].mac not in declared) or "no such port"
+    )
 
 
 def _speed(item: _Port) -> float:
@@ -99,16 +113,27 @@ def _is_wrong_mode(item: _Port, group: Nics) -> bool:
     return port.link is not None and port.link != group.link and is_fast
 
 
+def _is_slow(item: _Port, group: Nics) -> bool:
+    """A port of the group's technology, or of an unknown one, that is not fast enough."""
+    _, port = item
+    return port.link in (None, group.link) and _fit(item, group) is not Fit.YES
+
+
 def described_group(group: Nics) -> str:
-    """A group in words: ``8 × infiniband port of 400 Gbit/s (fabric)``."""
-    speed = f" of {group.speed_gbps:g} Gbit/s" if group.speed_gbps is not None else ""
-    return f"{group.count} × {group.link} port{speed} ({group.role})"
+    """A group in words: ``8 × port of 400 Gbit/s infiniband (fabric)``."""
+    return f"{group.count} × port of {_described_kind(group)} ({group.role})"
+
+
+def _described_kind(group: Nics) -> str:
+    speed = f"{group.speed_gbps:g} Gbit/s " if group.speed_gbps is not None else ""
+    return f"{speed}{group.link}"
 
 
 def _described_port(item: _Port) -> str:
     nic, port = item
     speed = f"{port.speed_gbps:g} Gbit/s" if port.speed_gbps is not None else "speed unknown"
-    return " ".join(text for text in (port.link or "link unknown", speed, nic.model) if text)
+    kind = f"{speed} {port.link or 'link unknown'}"
+    return f"{kind}, {nic.model}" if nic.model else kind
 
 
 def _slot(item: _Port) -> str:

@@ -58,6 +58,16 @@ class NodePort(Frozen):
     role: Slug
 
 
+class Attested(Frozen):
+    """What a person saw in the machine, for what neither BMC nor operating system tells; ``psu_watts`` of one supply.
+
+    It counts only where the BMC is silent: a BMC that tells is believed before the rack file.
+    """
+
+    psus: Positive | None = None
+    psu_watts: Positive | None = None
+
+
 class SshAccess(Frozen):
     """Where SSH to this node really goes, when that is not its own address (jump host, port forward)."""
 
@@ -85,6 +95,7 @@ class Node(Frozen):
     addresses: dict[NetworkPurpose, Address] = Field(default_factory=dict)
     system_disk: DiskChoice | None = None
     ports: tuple[NodePort, ...] = ()
+    attested: Attested = Attested()
     ssh: SshAccess | None = None
 
     @model_validator(mode="before")

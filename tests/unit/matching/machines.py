@@ -100,3 +100,9 @@ def report_with(**changes: Any) -> HardwareReport:
 
 def node_with(**changes: Any) -> Node:
     return Node.model_validate({**NODE.model_dump(), **changes})
+
+
+def blueprint_with(**sections: Any) -> Blueprint:
+    """The blueprint with other hardware sections."""
+    values = BLUEPRINT.model_dump(by_alias=True)
+    return Blueprint.model_validate({**values, "hardware": {**values["hardware"], **sections}})

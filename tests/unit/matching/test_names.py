@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from metalwright.matching.counted import missing_slots
 from metalwright.matching.groups import Fit, assign, shortfalls
 from metalwright.matching.names import is_gpu, is_model, is_same_maker
+from metalwright.matching.slots import missing_slots
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,13 @@ def test_gaps_in_numbered_slots_are_named() -> None:
     assert missing_slots([f"GPU_{n}" for n in (0, 1, 2)], 4) == ["GPU_3"]
     assert missing_slots(["Slot A", "Slot B"], 3) == []
     assert missing_slots(["DIMM 1", "DIMM 9"], 3) == []
+
+
+def test_empty_slots_are_named_where_sockets_repeat_each_other() -> None:
+    full = [f"P{socket}-DIMM{bank}1" for socket in (1, 2) for bank in "ABCDEFGH"]
+    assert missing_slots([slot for slot in full if slot != "P2-DIMMH1"], 16) == ["P2-DIMMH1"]
+    assert missing_slots(full[:8], 16) == []
+    assert missing_slots(["A1", "A1", "B1"], 4) == []
 
 
 def test_an_assignment_moves_parts_to_make_room() -> None:
