@@ -3,12 +3,14 @@
 ::
 
     GET EXPRESSION...                read; several give a list; a trailing ``?`` makes one optional (null)
-    PATCH TARGET JSON [--unproven]   change properties
-    POST TARGET JSON [--unproven] [--or-patch SLOT]
+    PATCH TARGET JSON [--unproven | PROOF]
+                                     change properties
+    POST TARGET JSON [--unproven | PROOF] [--or-patch SLOT]
                                      call an action or make a member; where the collection takes none (405), the same
                                      body as a PATCH of the member SLOT
     DELETE TARGET                    remove a member
-    EXPECT TARGET JSON [--within S]  read back: fails until the resource shows these values, after S seconds for good
+    EXPECT TARGET JSON [--unlike JSON] [--within S] [--hint TEXT]
+                                     read back: fails until the resource shows these values, after S seconds for good
     ABSENT TARGET [--within S]       read back: fails until the member is gone, after S seconds for good
     LOGIN staged-password [--restore TARGET]
                                      prove that the staged password opens the BMC: one login, one logout; where it does
@@ -26,6 +28,14 @@ TARGET and EXPRESSION are URIs or link expressions such as ``@system/Bios`` (:mo
 JSON body the text ``{secret:NAME}`` stands for a secret that only the connector knows. With ``--unproven`` a PATCH or
 POST whose answer is lost does not fail: a read-back must follow, here or from another process. With ``--optional`` a
 PATCH or EXPECT that the BMC refuses or ignores is said and does not fail.
+
+PROOF makes write and read-back one command::
+
+    --shows JSON [--unlike JSON] [--proof TARGET] [--within S] [--tries N] [--optional] [--hint TEXT]
+
+TARGET (by default what was written) must show the values of ``--shows`` and none of ``--unlike`` (a list there means
+any of its values). Then a refusal or a lost answer is no failure; where the write was accepted and nothing shows it
+after S seconds it is sent again, N times in all, and then fails, or with ``--optional`` is only told.
 """
 
 from __future__ import annotations
@@ -41,21 +51,39 @@ WRITES = frozenset({"PATCH", "POST", "DELETE", "SECRET", "MEDIUM", "CLOCK"})
 WITH_BODY = frozenset({"PATCH", "POST", "EXPECT"})
 ARGUMENTS = {"DELETE": 1, "PATCH": 2, "POST": 2, "EXPECT": 2, "LOGIN": 1, "REFUSED": 1}
 ARGUMENTS |= {"SECRET": 1, "MEDIUM": 1, "CLOCK": 1, "ABSENT": 1, "REFUSE": 1}
+_PROOF = ("shows", "unlike", "proof", "within", "tries", "hint")
 OPTIONS = {
-    "EXPECT": ("within",),
+    "EXPECT": ("unlike", "within", "hint"),
     "ABSENT": ("within",),
-    "POST": ("or-patch",),
+    "PATCH": _PROOF,
+    "POST": ("or-patch", *_PROOF),
     "LOGIN": ("restore",),
     "SECRET": ("user",),
     "CLOCK": ("within",),
 }
 FLAGS = {
     "PATCH": ("unproven", "optional"),
-    "POST": ("unproven",),
+    "POST": ("unproven", "optional"),
     "EXPECT": ("optional",),
     "REFUSED": ("again",),
     "SECRET": ("shared",),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What must be seen after a write: ``shows`` and nothing of ``unlike`` at ``target``, within ``within_s`` seconds.
+
+    ``tries`` is how often the write is sent at most; ``is_required`` tells whether failing to see it is a failure.
+    """
+
+    target: str
+    shows: dict[str, Any]
+    unlike: dict[str, Any] = field(default_factory=dict)
+    within_s: float = 0.0
+    tries: int = 1
+    is_required: bool = True
+    hint: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +99,8 @@ class Command:
     def target(self) -> str:
         """The first argument."""
         return self.arguments[0]
+
+    proof: Proof | None = None
 
     @property
     def is_write(self) -> bool:
@@ -103,7 +133,31 @@ def parse(text: str) -> Command:
             hint="quote JSON for the shell",
         )
     body = _body(verb, words[1]) if verb in WITH_BODY else None
-    return Command(verb, tuple(words[:1] if body is not None else words), body, options)
+    arguments = tuple(words[:1] if body is not None else words)
+    return Command(verb, arguments, body, options, _proof(verb, arguments[0], body, options))
+
+
+def _proof(verb: str, target: str, body: dict[str, Any] | None, options: dict[str, str]) -> Proof | None:
+    """Return what is to be seen; None where the command asks for no read-back."""
+    if verb != "EXPECT" and "shows" not in options:
+        return None
+    return Proof(
+        target=options.get("proof", target),
+        shows=body or {} if verb == "EXPECT" else _body(f"{verb} --shows", options["shows"]),
+        unlike=_body(f"{verb} --unlike", options["unlike"]) if "unlike" in options else {},
+        within_s=_number(verb, "within", options),
+        tries=max(1, int(_number(verb, "tries", options))),
+        is_required="optional" not in options,
+        hint=options.get("hint"),
+    )
+
+
+def _number(verb: str, name: str, options: dict[str, str]) -> float:
+    text = options.get(name) or "0"
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(f"--{name} of {verb} is not a number", where="@redfish", found=text) from None
 
 
 def _split_options(verb: str, words: list[str]) -> tuple[list[str], dict[str, str]]:

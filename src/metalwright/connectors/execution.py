@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from metalwright.connectors.commands import Command
 from metalwright.connectors.proving import is_barred, prove_refused, prove_staged, set_clock
+from metalwright.connectors.read_back import Reader
 from metalwright.connectors.secrets import MEDIA_URL, STAGED_PASSWORD, BmcSecrets, SecretValues
 from metalwright.errors import (
     BmcAnswerError,
@@ -18,20 +18,16 @@ from metalwright.errors import (
     BmcRefusedError,
     DeployError,
     MetalwrightError,
-    ReadBackError,
-    RedfishError,
     SecretError,
 )
 from metalwright.redfish import messages_in
 from metalwright.redfish.blocking_client import BlockingClient
-from metalwright.redfish.dialogue import shows
+from metalwright.redfish.dialogue import write_in_form
 from metalwright.redfish.links import Topology, find, locate
 from metalwright.redfish.wire import Request, Response
 
 TASK_S = 60.0
 """How long a command waits for the task that it started; what takes longer is polled outside pyinfra."""
-
-POLL_S = 1.0
 
 STAGED_REFERENCE = f"{{secret:{STAGED_PASSWORD}}}"
 
@@ -55,6 +51,7 @@ class Execution:
         self._values = values
         self._order_medium = order_medium
         self._say = say
+        self._reader = Reader(client, values)
         self._default_users = default_users
 
     def run(self, command: Command, hidden: tuple[str, ...] = ()) -> list[str]:
@@ -104,12 +101,10 @@ class Execution:
         return uri
 
     def _write(self, command: Command, hidden: tuple[str, ...]) -> list[str]:
-        body = None if command.body is None else self._values.fill(command.body)
-        request = Request(
-            command.verb, self._uri(command.target), body, secrets=(*hidden, *self._used_secrets(command.body, body))
-        )
+        if command.proof is not None:
+            return self._reader.write(lambda: self._send(command, hidden), self._uri, command.proof)
         try:
-            response = self._send(request, command)
+            return self._send(command, hidden)[0]
         except BmcNoAnswerError as error:
             if "unproven" not in command.options:
                 raise
@@ -120,22 +115,29 @@ class Execution:
             if "optional" not in command.options:
                 raise
             return self._not_offered(error)
+
+    def _send(self, command: Command, hidden: tuple[str, ...]) -> tuple[list[str], str]:
+        """Return what the BMC said and the URI that took the write, which is not always the one that was asked."""
+        body = None if command.body is None else self._values.fill(command.body)
+        used = self._values.texts if body != command.body else ()
+        request = Request(command.verb, self._uri(command.target), body, secrets=(*hidden, *used))
+        taken, response = self._send_or_patch(request, command.options.get("or-patch"))
         task = self._client.finish_task(response, timeout_s=TASK_S)
         lines = [f"HTTP {response.status}"]
         if task is not None:
             lines.append(f"task {task.uri}: {task.state}")
         lines += [f"{message.about or message.id}: {message.text}" for message in messages_in(response.json())]
-        return lines
+        return lines, taken.path
 
-    def _send(self, request: Request, command: Command) -> Response:
+    def _send_or_patch(self, request: Request, slot: str | None) -> tuple[Request, Response]:
         """Write; where a collection takes no members, write the member that the command names instead."""
         try:
-            return self._client.write(request)
+            return self._client.run(write_in_form(self._client.state, request))
         except BmcRefusedError as error:
-            slot = command.options.get("or-patch")
             if slot is None or error.status not in (405, 501):
                 raise
-            return self._client.write(replace(request, method="PATCH", path=self._uri(slot)))
+            other = replace(request, method="PATCH", path=self._uri(slot))
+            return self._client.run(write_in_form(self._client.state, other))
 
     def _not_offered(self, error: MetalwrightError) -> list[str]:
         """Say what an optional change met; it does not fail."""
@@ -143,53 +145,21 @@ class Execution:
         self._say(text)
         return [text]
 
-    def _used_secrets(self, before: Any, after: Any) -> tuple[str, ...]:
-        return self._values.texts if before != after else ()
-
     def _expect(self, command: Command) -> list[str]:
-        uri, wanted = self._uri(command.target), self._values.fill(command.body)
-        give_up_at = time.monotonic() + float(command.options.get("within") or 0)
-        while True:
+        uri = self._uri(command.target)
+        if command.proof is not None:
             try:
-                current: Any = self._client.get(uri)
-                if shows(current, wanted):
-                    return [f"{uri} shows the wanted values"]
-                failure: MetalwrightError = self._read_back_error(uri, wanted, current)
-            except RedfishError as error:
-                failure = error
-            if time.monotonic() >= give_up_at:
-                if "optional" in command.options:
-                    return self._not_offered(failure)
-                raise failure
-            time.sleep(POLL_S)
+                self._reader.expect([uri], command.proof)
+            except MetalwrightError as error:
+                if command.proof.is_required:
+                    raise
+                return self._not_offered(error)
+        return [f"{uri} shows the wanted values"]
 
     def _absent(self, command: Command) -> list[str]:
         uri = self._uri(command.target)
-        give_up_at = time.monotonic() + float(command.options.get("within") or 0)
-        while (failure := self._still_there(uri)) is not None:
-            if time.monotonic() >= give_up_at:
-                raise failure
-            time.sleep(POLL_S)
+        self._reader.expect_gone(uri, float(command.options.get("within") or 0))
         return [f"{uri} is gone"]
-
-    def _still_there(self, uri: str) -> MetalwrightError | None:
-        try:
-            self._client.get(uri)
-        except BmcRefusedError as error:
-            return None if error.status in (404, 410) else error
-        except RedfishError as error:
-            return error
-        where = self._client.state.where("GET", uri)
-        return ReadBackError("the BMC accepted the removal but still shows the member", where=where)
-
-    def _read_back_error(self, uri: str, wanted: Any, current: Any) -> ReadBackError:
-        differences = list(_differences(wanted, current))
-        return ReadBackError(
-            "the BMC accepted the change but does not show it",
-            where=self._client.state.where("GET", uri),
-            expected=self._values.hide("; ".join(f"{path} = {want!r}" for path, want, _ in differences)),
-            found=self._values.hide("; ".join(f"{path} = {have!r}" for path, _, have in differences)),
-        )
 
     def _login(self, command: Command) -> list[str]:
         if command.target != STAGED_PASSWORD:
@@ -238,14 +208,3 @@ class Execution:
 def _length(service: dict[str, Any], name: str) -> int | None:
     value = service.get(name)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _differences(wanted: Any, current: Any, path: str = "") -> list[tuple[str, Any, Any]]:
-    """Return (path, wanted, found) of every value that is not shown."""
-    if isinstance(wanted, dict):
-        found: list[tuple[str, Any, Any]] = []
-        for key, value in wanted.items():
-            have = current.get(key) if isinstance(current, dict) else None
-            found += _differences(value, have, f"{path}/{key}" if path else str(key))
-        return found
-    return [] if shows(current, wanted) else [(path, wanted, current)]

@@ -88,9 +88,16 @@ def _parent_of(path: str) -> str | None:
 
 
 def write(state: BmcState, request: Request) -> Exchange[Response]:
-    """Carry out a write. PATCH and PUT are conditional on the entity tag that the resource has at this moment.
+    """Carry out a write as :func:`write_in_form` does, and return the BMC's answer."""
+    _, response = yield from write_in_form(state, request)
+    return response
 
-    A refused write is sent in the other forms that BMCs are known to want (:mod:`metalwright.redfish.adaptations`).
+
+def write_in_form(state: BmcState, request: Request) -> Exchange[tuple[Request, Response]]:
+    """Carry out a write; return the form of it that the BMC took, and its answer.
+
+    PATCH and PUT are conditional on the entity tag that the resource has at this moment. A refused write is sent in
+    the other forms that BMCs are known to want (:mod:`metalwright.redfish.adaptations`).
     Raises BmcNoAnswerError when a POST was sent and not answered. A PATCH without an answer is settled by reading: it
     sets values, so it is repeated once when the resource does not show them.
     """
@@ -103,7 +110,7 @@ def write(state: BmcState, request: Request) -> Exchange[Response]:
         request = other
     if not response.is_success:
         raise refusal_error(state, request, response, tags)
-    return response
+    return request, response
 
 
 def _write_once(state: BmcState, request: Request, tags: list[str | None]) -> Exchange[Response]:

@@ -250,6 +250,18 @@ def _behaviour(state: BmcState, topology: Topology) -> Exchange[Found]:
     return Found("/redfish/v1/", value)
 
 
+def _reset_info(state: BmcState, topology: Topology) -> Exchange[Found]:
+    """The ActionInfo of the host's reset action, where the action itself does not list what it allows."""
+    system = yield from _system(state, topology)
+    actions = system.value.get("Actions")
+    action = actions.get("#ComputerSystem.Reset") if isinstance(actions, Mapping) else None
+    uri = action.get("@Redfish.ActionInfo") if isinstance(action, Mapping) else None
+    if not isinstance(uri, str) or not isinstance(action, Mapping) or "ResetType@Redfish.AllowableValues" in action:
+        raise BmcAnswerError("the reset action has no ActionInfo", where=state.where("GET", system.uri))
+    body = yield from read(state, uri)
+    return Found(uri, body)
+
+
 NOUNS: Mapping[str, Callable[[BmcState, Topology], Exchange[Found]]] = {
     "root": _root,
     "system": _system,
@@ -265,4 +277,5 @@ NOUNS: Mapping[str, Callable[[BmcState, Topology], Exchange[Found]]] = {
     "accounts": noun_accounts(_root),
     "lockdown": noun_lockdown(_manager),
     "syslog": noun_syslog(_manager),
+    "reset-info": _reset_info,
 }

@@ -96,9 +96,10 @@ class EventLog:
         return [event for event in self.entries if event.kind in kinds]
 
 
-def iso_time(seconds: float) -> str:
-    """Seconds since 1970 as ``2026-01-31T12:00:00Z``."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+def iso_time(seconds: float, *, is_precise: bool = False) -> str:
+    """Seconds since 1970 as ``2026-01-31T12:00:00Z``; precise times have milliseconds."""
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return moment.isoformat(timespec="milliseconds" if is_precise else "seconds").replace("+00:00", "Z")
 
 
 def _read(path: Path) -> list[Event]:

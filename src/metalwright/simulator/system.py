@@ -125,7 +125,7 @@ class SimulatedSystem:
         self._apply_bios()
         self.at_power_on()
         state.power_ons += 1
-        state.last_reset_at = self.now()
+        state.last_reset_at = iso_time(self.clock() + state.manager.clock_offset_s, is_precise=True)
         plan = plan_boot(state.override, state.boot_order)
         devices = plan.devices
         if self.faults.take("override-ignored"):

@@ -25,7 +25,10 @@ from metalwright.connectors.services import services_at
 
 @dataclass
 class Outcome:
-    """What a run showed and did. ``planned`` and ``changed`` are names of operations; ``diff`` are lines ``a → b``."""
+    """What a run showed and did. ``planned`` and ``changed`` are names of operations; ``diff`` are lines ``a → b``.
+
+    ``text`` has everything that was logged and that commands printed.
+    """
 
     is_ok: bool
     planned: list[str]
@@ -59,6 +62,7 @@ def _run(state: State, deploy: Callable[..., Any], handler: _Lines, *, is_dry: b
     changed: list[str] = []
     is_ok = True
     planned: list[str] = []
+    operations: dict[str, Any] = {}
     try:
         state.set_stage(StateStage.Connect)
         connect_all(state)
@@ -82,6 +86,8 @@ def _run(state: State, deploy: Callable[..., Any], handler: _Lines, *, is_dry: b
     finally:
         state.set_stage(StateStage.Disconnect)
         disconnect_all(state)
+    ended = [meta for meta in operations.values() if meta.is_complete()]
+    handler.lines += [str(line.line) for meta in ended for line in meta._combined_output or ()]
     diff = [line.split("]", 1)[-1].strip() for line in handler.lines if " → " in line]
     return Outcome(is_ok, planned, changed, diff, "\n".join(handler.lines))
 

@@ -134,14 +134,14 @@ def spec_of(index: int, *, bmc_changes: Mapping[str, Any] | None = None, **chang
 
 
 @contextmanager
-def lab_site(root: Path, count: int, octet: int, **changes: Any) -> Iterator[LabSite]:
-    """A site of ``count`` machines in memory whose BMCs listen on 127.83.<octet>.0/24."""
+def lab_site(root: Path, count: int, octet: int, *, prefix: str = "127.83", **changes: Any) -> Iterator[LabSite]:
+    """A site of ``count`` machines in memory whose BMCs listen on <prefix>.<octet>.0/24."""
     with ExitStack() as stack:
         machines = {}
         nodes = []
         for index in range(1, count + 1):
             spec = spec_of(index, **changes)
-            service = stack.enter_context(service_in_thread(spec, f"127.83.{octet}.{index}"))
+            service = stack.enter_context(service_in_thread(spec, f"{prefix}.{octet}.{index}"))
             machines[spec.name] = service
             nodes.append(_node_lines(spec, service))
         create_site(root, inventory={"site.yaml": SITE, "networks.yaml": NETWORKS, "racks/rack-1.yaml": _rack(nodes)})

@@ -37,3 +37,8 @@ def as_object(value: Any) -> Json:
 def action_of(body: Mapping[str, Any], name: str) -> Json:
     """Return an action of a resource; an empty object where it is not offered."""
     return as_object(as_object(body.get("Actions")).get(name))
+
+
+def texts(value: Any) -> list[str] | None:
+    """Return a list of texts; None for anything else."""
+    return [str(item) for item in value if item is not None] if isinstance(value, list) else None

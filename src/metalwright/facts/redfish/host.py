@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from metalwright.facts.redfish.base import Json, RedfishFact, action_of, as_object
+from metalwright.facts.redfish.base import Json, RedfishFact, action_of, as_object, texts
 
 
 class System(RedfishFact):
@@ -32,23 +32,37 @@ class System(RedfishFact):
 
 
 class Power(RedfishFact):
-    """``state`` (On, Off, PoweringOn, … or null), ``reset_uri``, ``reset_types`` (allowed values), ``last_reset``."""
+    """``state`` (On, Off, PoweringOn, … or null), ``reset_uri``, ``reset_types`` (allowed values, null: not told).
+
+    ``last_reset`` and ``boot_state_at`` are the times of the last reset and of the last step of the boot, null where
+    the BMC does not tell; ``boot_state`` is that step.
+    """
 
     def command(self) -> str:
-        """One GET."""
-        return "GET @system"
+        """The system; one more GET where the allowed values stand apart."""
+        return "GET @system @reset-info?"
 
     def read(self, body: Any) -> Json:
         """The reset action is null where the BMC offers none."""
-        action = action_of(body, "#ComputerSystem.Reset")
-        types = action.get("ResetType@Redfish.AllowableValues")
+        system, info = body
+        action = action_of(system, "#ComputerSystem.Reset")
+        progress = as_object(system.get("BootProgress"))
         return {
-            "uri": body.get("@odata.id"),
-            "state": body.get("PowerState"),
+            "uri": system.get("@odata.id"),
+            "state": system.get("PowerState"),
             "reset_uri": action.get("target"),
-            "reset_types": [str(item) for item in types] if isinstance(types, list) else None,
-            "last_reset": body.get("LastResetTime"),
+            "reset_types": texts(action.get("ResetType@Redfish.AllowableValues")) or _reset_types(info),
+            "last_reset": system.get("LastResetTime"),
+            "boot_state": progress.get("LastState"),
+            "boot_state_at": progress.get("LastStateTime"),
         }
+
+
+def _reset_types(info: Any) -> list[str] | None:
+    """Return the allowed values of ``ResetType`` in an ActionInfo."""
+    parameters = as_object(info).get("Parameters")
+    named = [as_object(item) for item in parameters] if isinstance(parameters, list) else []
+    return next((texts(item.get("AllowableValues")) for item in named if item.get("Name") == "ResetType"), None)
 
 
 class BootOverride(RedfishFact):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, ParamSpec, TypeAlias
 
@@ -49,22 +50,68 @@ def _json(body: Mapping[str, Any]) -> QuoteString:
     return QuoteString(json.dumps(body, ensure_ascii=False))
 
 
-def patch(uri: str, body: Mapping[str, Any], *, is_unproven: bool = False, is_optional: bool = False) -> StringCommand:
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What must be seen after a write, in the same command: ``shows``, and nothing of ``unlike`` (a list: any of it).
+
+    ``uri`` is where to look (None: what was written). A write that was accepted without effect is sent ``tries`` times
+    in all; then it fails, or with ``is_required`` false is only told.
+    """
+
+    shows: Mapping[str, Any]
+    unlike: Mapping[str, Any] = field(default_factory=dict)
+    uri: str | None = None
+    within_s: float = 0
+    tries: int = 1
+    is_required: bool = True
+    hint: str | None = None
+
+    def words(self) -> list[str | QuoteString]:
+        """The options of the command."""
+        words: list[str | QuoteString] = ["--shows", _json(self.shows), "--within", f"{self.within_s:g}"]
+        words += ["--unlike", _json(self.unlike)] if self.unlike else []
+        words += ["--proof", QuoteString(self.uri)] if self.uri else []
+        words += ["--tries", str(self.tries)] if self.tries > 1 else []
+        words += ["--hint", QuoteString(self.hint)] if self.hint else []
+        return words + ([] if self.is_required else ["--optional"])
+
+
+def patch(
+    uri: str,
+    body: Mapping[str, Any],
+    *,
+    proof: Proof | None = None,
+    is_unproven: bool = False,
+    is_optional: bool = False,
+) -> StringCommand:
     """Change properties of ``uri``. ``is_unproven``: a lost answer is settled by what follows.
 
     ``is_optional``: a refusal is said and does not fail.
     """
-    flags = [*(["--unproven"] if is_unproven else []), *(["--optional"] if is_optional else [])]
+    flags = [*_ending(proof, is_unproven), *(["--optional"] if is_optional else [])]
     return StringCommand("PATCH", QuoteString(uri), _json(body), *flags)
 
 
-def post(uri: str, body: Mapping[str, Any], *, is_unproven: bool = False, or_patch: str | None = None) -> StringCommand:
+def post(
+    uri: str,
+    body: Mapping[str, Any],
+    *,
+    proof: Proof | None = None,
+    is_unproven: bool = False,
+    or_patch: str | None = None,
+) -> StringCommand:
     """Call the action at ``uri``. ``is_unproven``: a lost answer is settled by what follows.
 
     ``or_patch``: the member that is written instead where the collection takes no new ones.
     """
-    flags = ["--unproven"] if is_unproven else []
-    return StringCommand("POST", QuoteString(uri), _json(body), *flags, *(["--or-patch", or_patch] if or_patch else []))
+    flags = [*_ending(proof, is_unproven), *(["--or-patch", or_patch] if or_patch else [])]
+    return StringCommand("POST", QuoteString(uri), _json(body), *flags)
+
+
+def _ending(proof: Proof | None, is_unproven: bool) -> list[str | QuoteString]:
+    if proof is not None:
+        return proof.words()
+    return ["--unproven"] if is_unproven else []
 
 
 def delete(uri: str) -> StringCommand:
@@ -78,10 +125,21 @@ def absent(uri: str, *, within_s: float = 0) -> StringCommand:
     return StringCommand("ABSENT", QuoteString(uri), *within)
 
 
-def expect(uri: str, wanted: Mapping[str, Any], *, within_s: float = 0, is_optional: bool = False) -> StringCommand:
-    """Fail unless the resource shows these values within the time; ``is_optional``: say so instead."""
-    flags = [*(["--within", f"{within_s:g}"] if within_s else []), *(["--optional"] if is_optional else [])]
-    return StringCommand("EXPECT", QuoteString(uri), _json(wanted), *flags)
+def expect(
+    uri: str,
+    wanted: Mapping[str, Any],
+    *,
+    unlike: Mapping[str, Any] | None = None,
+    within_s: float = 0,
+    is_optional: bool = False,
+) -> StringCommand:
+    """Fail unless the resource shows these values, and none of ``unlike``, within the time.
+
+    ``is_optional``: say so instead.
+    """
+    options: list[str | QuoteString] = ["--within", f"{within_s:g}"] if within_s else []
+    options += ["--unlike", _json(unlike)] if unlike else []
+    return StringCommand("EXPECT", QuoteString(uri), _json(wanted), *options, *(["--optional"] if is_optional else []))
 
 
 def not_offered(what: str, *, is_required: bool) -> Commands:
