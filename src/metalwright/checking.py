@@ -13,6 +13,7 @@ from metalwright.allocations import reallocate
 from metalwright.bios import AttributeRegistry, find_problems, parse_registry
 from metalwright.errors import AddressError, LoadingError
 from metalwright.loading import SitePaths, SiteReading, load_model, read_site, read_text
+from metalwright.loading.collection import paused_collection
 from metalwright.model.blueprint import Blueprint
 from metalwright.model.repository import SiteRepository
 
@@ -23,6 +24,11 @@ def examine(root: Path, today: date) -> SiteReading:
     Raises:
         LoadingError: ``root`` is no site repository.
     """
+    with paused_collection():
+        return _examine(root, today)
+
+
+def _examine(root: Path, today: date) -> SiteReading:
     reading = read_site(root, {name: test.unit for name, test in KNOWN_TESTS.items()})
     if reading.repository is None:
         return reading

@@ -12,6 +12,7 @@ from metalwright.addressing.needs import Need, needs_of
 from metalwright.addressing.ranges import Pool, address_text, pool_of, prefix_of, usable, withheld
 from metalwright.errors import AddressError
 from metalwright.model.addresses import AddressLock, Allocation
+from metalwright.model.base import address_order
 from metalwright.model.blueprint import Blueprint
 from metalwright.model.network import Network
 from metalwright.model.rack import Rack
@@ -182,7 +183,7 @@ class _Book:
         ]
         if not inside:
             return None
-        oldest = min(inside, key=lambda item: (item.freed or self.today, int(netaddr.IPAddress(item.address))))
+        oldest = min(inside, key=lambda item: (item.freed or self.today, address_order(item.address)))
         self.notes.append(
             f"{pool.name} is used up: {oldest.address}, free since {oldest.freed}, is given away before its "
             f"{self.quarantine_days} days are over"
@@ -198,21 +199,19 @@ class _Book:
 
     def sorted(self) -> tuple[Allocation, ...]:
         """All records by address."""
-        return tuple(
-            sorted(self.records.values(), key=lambda item: (item.version, int(netaddr.IPAddress(item.address))))
-        )
+        return tuple(sorted(self.records.values(), key=lambda item: address_order(item.address)))
 
 
 def _is_in(pool: Pool, address: str) -> bool:
-    value = int(netaddr.IPAddress(address))
+    value = address_order(address)[1]
     return value in pool.within and not any(value in part for part in pool.without)
 
 
 def _is_allowed(address: str, need: Need) -> bool:
-    parsed = netaddr.IPAddress(address)
-    if parsed.version != need.version or int(parsed) not in usable(need.network, need.version):
+    version, value = address_order(address)
+    if version != need.version or value not in usable(need.network, need.version):
         return False
-    return not any(int(parsed) in part for part in withheld(need.network, need.version))
+    return not any(value in part for part in withheld(need.network, need.version))
 
 
 def _check_kept(record: Allocation, need: Need) -> None:
@@ -232,7 +231,7 @@ def _check_kept(record: Allocation, need: Need) -> None:
 def _check_pin(need: Need) -> None:
     """A pin may lie in a reserved range (that is what they are for), but must be a host address and no gateway."""
     pin, network = str(need.pin), need.network
-    value = int(netaddr.IPAddress(pin))
+    value = address_order(pin)[1]
     gateway = network.gateway if need.version == 4 else network.gateway_v6
     if value not in usable(network, need.version) or pin == gateway:
         raise AddressError(

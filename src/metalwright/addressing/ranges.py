@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import netaddr
@@ -46,6 +47,7 @@ def address_text(value: int, version: Literal[4, 6]) -> str:
     return str(netaddr.IPAddress(value, version))
 
 
+@lru_cache(maxsize=256)
 def usable(network: Network, version: int) -> Range:
     """First to last host address of the prefix; all of them where the network is a pool.
 
@@ -66,6 +68,7 @@ def prefix_of(network: Network, version: int) -> str:
     return network.prefix if version == 4 else network.prefix_v6 or ""
 
 
+@lru_cache(maxsize=256)
 def withheld(network: Network, version: int) -> tuple[Range, ...]:
     """What is never given away: the gateway and the reserved ranges."""
     gateway = network.gateway if version == 4 else network.gateway_v6

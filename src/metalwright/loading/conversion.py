@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 import types
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -23,7 +22,9 @@ _NULLS = ("", "~", "null", "Null", "NULL")
 _BOOLS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]{0,30})")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|(0|[1-9][0-9]*)(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-_TYPE_WORDS = {int: "a whole number", float: "a number", bool: "true or false"}
+_TYPE_WORDS: dict[type, str] = {int: "a whole number", float: "a number", bool: "true or false"}
+
+_UNTEXTUAL = frozenset({int, float, bool, type(None)})
 
 
 @dataclass(frozen=True)
@@ -68,56 +69,74 @@ def field_types(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def _value(tree: Tree, annotation: Any, loc: Loc, misfits: list[Misfit]) -> Any:
-    parts = branches(annotation)
+    shape = _shape(annotation)
     if isinstance(tree, Scalar):
-        return _scalar(tree, parts, loc, misfits)
+        return _scalar(tree, shape.kinds, loc, misfits)
     if isinstance(tree, Sequence):
-        kinds = list(_item_types(parts, len(tree.items)))
+        kinds = shape.item_types(len(tree.items))
         return [_value(item, kinds[index], (*loc, index), misfits) for index, item in enumerate(tree.items)]
-    types_of = _value_types(parts, tree)
+    types_of = shape.value_types(tree)
+    other = types_of.get("*", Any)
     return {
-        entry.key: _value(entry.value, types_of.get(entry.key, types_of.get("*", Any)), (*loc, entry.key), misfits)
+        entry.key: _value(entry.value, types_of.get(entry.key, other), (*loc, entry.key), misfits)
         for entry in tree.entries
     }
 
 
-def _item_types(parts: tuple[Any, ...], count: int) -> Iterator[Any]:
-    for part in parts:
-        arguments = get_args(part)
-        if get_origin(part) is tuple and (len(arguments) != 2 or arguments[1] is not Ellipsis):
-            yield from (*arguments[:count], *([Any] * (count - len(arguments))))
-            return
-        if get_origin(part) in (tuple, list, frozenset, set) and arguments:
-            yield from [arguments[0]] * count
-            return
-    yield from [Any] * count
+class _Shape:
+    """What a type takes, worked out once: a fleet has the same few types a hundred thousand times."""
+
+    def __init__(self, annotation: Any) -> None:
+        self.annotation = annotation
+        self.parts = branches(annotation)
+        self.kinds = frozenset(_kinds(self.parts))
+        self.models = [
+            field_types(part) for part in self.parts if isinstance(part, type) and issubclass(part, BaseModel)
+        ]
+        mapping = next((part for part in self.parts if get_origin(part) is dict), None)
+        self.mapping = {} if mapping is None else {"*": get_args(mapping)[1]}
+
+    def item_types(self, count: int) -> list[Any]:
+        """The type of each item of a list of ``count``."""
+        for part in self.parts:
+            arguments = get_args(part)
+            if get_origin(part) is tuple and (len(arguments) != 2 or arguments[1] is not Ellipsis):
+                return [*arguments[:count], *([Any] * (count - len(arguments)))]
+            if get_origin(part) in (tuple, list, frozenset, set) and arguments:
+                return [arguments[0]] * count
+        return [Any] * count
+
+    def value_types(self, tree: Mapping) -> dict[str, Any]:
+        """Key → type; ``*`` for keys that are not fixed. Of several models the one that knows most of the keys."""
+        if len(self.models) > 1:
+            keys = {entry.key for entry in tree.entries}
+            return max(self.models, key=lambda fields: len(keys & fields.keys()))
+        return self.models[0] if self.models else self.mapping
 
 
-def _value_types(parts: tuple[Any, ...], tree: Mapping) -> dict[str, Any]:
-    models = [part for part in parts if isinstance(part, type) and issubclass(part, BaseModel)]
-    if models:
-        keys = {entry.key for entry in tree.entries}
-        return field_types(max(models, key=lambda model: len(keys & field_types(model).keys())))
-    for part in parts:
-        if get_origin(part) is dict:
-            return {"*": get_args(part)[1]}
-    return {}
+_shapes: dict[int, _Shape] = {}
 
 
-def _scalar(tree: Scalar, parts: tuple[Any, ...], loc: Loc, misfits: list[Misfit]) -> Any:
-    kinds = _kinds(parts)
-    takes_text = bool(kinds - {int, float, bool, type(None)})
+def _shape(annotation: Any) -> _Shape:
+    """The shape of a type. Types are known by identity: not all of them can be hashed; each shape keeps its type."""
+    shape = _shapes.get(id(annotation))
+    if shape is None:
+        shape = _shapes[id(annotation)] = _Shape(annotation)
+    return shape
+
+
+def _scalar(tree: Scalar, kinds: frozenset[Any], loc: Loc, misfits: list[Misfit]) -> Any:
     if tree.is_plain and tree.text in _NULLS:
         return None
-    if takes_text and Any not in kinds:
+    if Any not in kinds and kinds - _UNTEXTUAL:
         return tree.text
     if not tree.is_plain:
-        if kinds & set(_TYPE_WORDS) and Any not in kinds:
+        if kinds & _TYPE_WORDS.keys() and Any not in kinds:
             misfits.append(_misfit(tree, kinds, loc, "quoted text", "write it without quotes"))
         return tree.text
     typed = _typed(tree.text, kinds)
     if typed is None:
-        if kinds & set(_TYPE_WORDS) and Any not in kinds:
+        if kinds & _TYPE_WORDS.keys() and Any not in kinds:
             misfits.append(_misfit(tree, kinds, loc, tree.text, _scalar_hint(tree.text, kinds)))
         return tree.text
     return typed
@@ -135,7 +154,7 @@ def _kinds(parts: tuple[Any, ...]) -> set[Any]:
     return kinds
 
 
-def _typed(text: str, kinds: set[Any]) -> bool | int | float | None:
+def _typed(text: str, kinds: frozenset[Any]) -> bool | int | float | None:
     untyped = Any in kinds
     if (bool in kinds or untyped) and text in _BOOLS:
         return _BOOLS[text]
@@ -146,12 +165,12 @@ def _typed(text: str, kinds: set[Any]) -> bool | int | float | None:
     return None
 
 
-def _misfit(tree: Scalar, kinds: set[Any], loc: Loc, found: str, hint: str | None) -> Misfit:
+def _misfit(tree: Scalar, kinds: frozenset[Any], loc: Loc, found: str, hint: str | None) -> Misfit:
     words = [word for kind, word in _TYPE_WORDS.items() if kind in kinds and not (kind is int and float in kinds)]
     return Misfit(loc, tree.position, " or ".join(words), found, hint)
 
 
-def _scalar_hint(text: str, kinds: set[Any]) -> str | None:
+def _scalar_hint(text: str, kinds: frozenset[Any]) -> str | None:
     if bool in kinds and text.lower() in ("yes", "no", "on", "off"):
         return f"write {'true' if text.lower() in ('yes', 'on') else 'false'}"
     if int in kinds and re.fullmatch(r"0[0-9]+", text):

@@ -21,6 +21,7 @@ from ruamel.yaml.events import (
 from ruamel.yaml.reader import ReaderError
 
 from metalwright.errors import InvalidFilesError, LoadingError
+from metalwright.loading.plain_yaml import TooManyValuesError, parse_plain
 from metalwright.loading.tree import Entry, Mapping, Position, Scalar, Sequence, Tree
 
 MAX_DEPTH = 32
@@ -39,7 +40,12 @@ def parse_document(text: str, path: str) -> Tree:
     """
     builder = _Builder(path)
     try:
+        plain = parse_plain(text, MAX_DEPTH, MAX_VALUES)
+        if plain is not None:
+            return plain
         tree = builder.build(YAML(typ="safe", pure=True).parse(text))
+    except TooManyValuesError as error:
+        builder.errors.append(builder.too_many(error.position))
     except LoadingError as error:
         builder.errors.append(error)
     except (YAMLError, RecursionError, ValueError) as error:
@@ -172,12 +178,15 @@ class _Builder:
     def _count(self, values: int, position: Position) -> None:
         self.values += values
         if self.values > MAX_VALUES:
-            raise self.error(
-                "the file has too many values",
-                position,
-                expected=f"at most {MAX_VALUES} values, with every alias written out",
-                hint="aliases that refer to aliases grow without bounds",
-            )
+            raise self.too_many(position)
+
+    def too_many(self, position: Position) -> LoadingError:
+        return self.error(
+            "the file has too many values",
+            position,
+            expected=f"at most {MAX_VALUES} values, with every alias written out",
+            hint="aliases that refer to aliases grow without bounds",
+        )
 
     def _check_tag(self, event: Event, position: Position) -> None:
         tag: Any = getattr(event, "tag", None)

@@ -7,23 +7,17 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import netaddr
 from pydantic import ValidationError
 
 from metalwright.errors import InvalidFilesError, LoadingError
 from metalwright.loading.files import write_atomically
 from metalwright.loading.lines import LockFormat, LockLine
 from metalwright.model.addresses import AddressLock, Allocation, KnownGood, KnownGoodLock
+from metalwright.model.base import address_order
 from metalwright.model.digests import canonical_json
 
 ADDRESSES = LockFormat("addresses.lock", "metalwright addresses allocate")
 KNOWN_GOOD = LockFormat("known-good.lock", "metalwright provision")
-
-
-def address_order(address: str) -> tuple[int, int]:
-    """Sort key of an address: IPv4 before IPv6, then by value."""
-    parsed = netaddr.IPAddress(address)
-    return parsed.version, int(parsed)
 
 
 def render_addresses(lock: AddressLock) -> str:

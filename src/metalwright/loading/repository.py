@@ -8,6 +8,7 @@ from pathlib import Path
 
 from metalwright.errors import InvalidFilesError, LoadingError
 from metalwright.loading.checks import ERROR_CHECKS, WARNING_CHECKS
+from metalwright.loading.collection import paused_collection
 from metalwright.loading.site_files import SiteFiles, read_site_files
 from metalwright.loading.trees import tree_digest
 from metalwright.model.repository import SiteRepository
@@ -44,14 +45,15 @@ def read_site(root: Path, known_tests: Mapping[str, str | None] | None = None) -
     Raises:
         LoadingError: ``root`` is no site repository.
     """
-    files = read_site_files(root)
-    files.known_tests = known_tests
-    errors = list(files.errors)
-    for check in ERROR_CHECKS:
-        errors.extend(check(files))
-    warnings = tuple(warning for check in WARNING_CHECKS for warning in check(files))
-    digest = _tree_digest(root, errors)
-    repository = None if errors else _repository(files, digest)
+    with paused_collection():
+        files = read_site_files(root)
+        files.known_tests = known_tests
+        errors = list(files.errors)
+        for check in ERROR_CHECKS:
+            errors.extend(check(files))
+        warnings = tuple(warning for check in WARNING_CHECKS for warning in check(files))
+        digest = _tree_digest(root, errors)
+        repository = None if errors else _repository(files, digest)
     return SiteReading(repository, tuple(errors), warnings, files.read)
 
 

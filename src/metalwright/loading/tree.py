@@ -1,21 +1,22 @@
-"""A YAML document as a tree that still knows where each value was written and how."""
+"""A YAML document as a tree that still knows where each value was written and how.
+
+Named tuples, since a fleet has hundreds of thousands of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Position:
+class Position(NamedTuple):
     """Line and column, both counted from 1."""
 
     line: int
     column: int
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
+class Scalar(NamedTuple):
     """A single value as source text. ``is_plain``: written without quotes, so that its type is open."""
 
     text: str
@@ -23,8 +24,7 @@ class Scalar:
     position: Position
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One key of a mapping with its value."""
 
     key: str
@@ -32,8 +32,7 @@ class Entry:
     value: Tree
 
 
-@dataclass(frozen=True, slots=True)
-class Mapping:
+class Mapping(NamedTuple):
     """Keys and values in the order written; keys are distinct."""
 
     entries: tuple[Entry, ...]
@@ -44,8 +43,7 @@ class Mapping:
         return next((entry for entry in self.entries if entry.key == key), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Sequence:
+class Sequence(NamedTuple):
     """Items in order."""
 
     items: tuple[Tree, ...]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import socket
 import uuid as uuidlib
+from functools import lru_cache
 from typing import Annotated, Any
 
 import netaddr
@@ -29,6 +31,9 @@ FILLER_VALUES = frozenset(
     }
 )
 
+_SEPARATORS = frozenset("-:._/ \t\n\r\f\v")
+_NORMAL_MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
+
 
 class Frozen(BaseModel):
     """Base of all models: immutable, unknown keys refused, aliases accepted."""
@@ -47,8 +52,7 @@ def is_filler(value: str | None) -> bool:
     if value is None:
         return True
     text = value.strip().lower()
-    bare = re.sub(r"[-:.\s_/]", "", text)
-    return text in FILLER_VALUES or len(set(bare)) <= 1
+    return text in FILLER_VALUES or len(set(text) - _SEPARATORS) <= 1
 
 
 def normal_mac(value: str) -> str:
@@ -57,6 +61,8 @@ def normal_mac(value: str) -> str:
     Raises:
         ValueError: not six octets (InfiniBand's 20-octet addresses included), or all zeros.
     """
+    if _NORMAL_MAC.fullmatch(value) and value != "00:00:00:00:00:00":
+        return value
     bare = re.sub(r"[-:.\s]", "", value.strip()).lower()
     if not re.fullmatch(r"[0-9a-f]{12}", bare):
         raise ValueError(f"{value!r} is not a MAC address of six octets")
@@ -97,11 +103,23 @@ def _normal_prefix(value: str) -> str:
     return str(network.cidr)
 
 
+_NORMAL_V4 = re.compile(r"((25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(\.(?!$)|$)){4}")
+
+
 def _normal_address(value: str) -> str:
+    if _NORMAL_V4.fullmatch(value):
+        return value
     try:
         return str(netaddr.IPAddress(value, flags=netaddr.INET_PTON))
     except (netaddr.AddrFormatError, ValueError) as error:
         raise ValueError(f"{value!r} is not an IP address") from error
+
+
+@lru_cache(maxsize=1 << 17)
+def address_order(address: str) -> tuple[int, int]:
+    """IP version and value of a valid address: the order of addresses, IPv4 first."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    return 6 if family is socket.AF_INET6 else 4, int.from_bytes(socket.inet_pton(family, address))
 
 
 def _no_bool(value: Any) -> Any:

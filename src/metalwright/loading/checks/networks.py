@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import combinations
 
 import netaddr
@@ -46,16 +47,17 @@ def warn_of_default_vlan(files: SiteFiles) -> Iterator[LoadingError]:
 def _distinct(loaded: Loaded[Networks]) -> Iterator[LoadingError]:
     networks = list(enumerate(loaded.model.networks))
     yield from duplicates(
-        "network name", ((item.name, item.name, loaded.where("networks", index, "name")) for index, item in networks)
+        "network name",
+        ((item.name, item.name, partial(loaded.where, "networks", index, "name")) for index, item in networks),
     )
     yield from duplicates(
         "network purpose",
-        ((item.purpose, item.purpose, loaded.where("networks", index, "purpose")) for index, item in networks),
+        ((item.purpose, item.purpose, partial(loaded.where, "networks", index, "purpose")) for index, item in networks),
     )
     yield from duplicates(
         "VLAN",
         (
-            (str(item.vlan), str(item.vlan), loaded.where("networks", index, "vlan"))
+            (str(item.vlan), str(item.vlan), partial(loaded.where, "networks", index, "vlan"))
             for index, item in networks
             if item.vlan is not None
         ),

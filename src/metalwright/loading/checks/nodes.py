@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from metalwright.errors import LoadingError
-from metalwright.loading.checks.duplicates import duplicates
+from metalwright.loading.checks.duplicates import Value, duplicates
 from metalwright.loading.messages import nearest
 from metalwright.loading.models import Loaded
 from metalwright.loading.site_files import SiteFiles
@@ -41,12 +42,13 @@ def each_node(files: SiteFiles) -> Iterator[tuple[Loaded[Rack], int, Node]]:
 def _unique(files: SiteFiles) -> Iterator[LoadingError]:
     nodes = list(each_node(files))
     yield from duplicates(
-        "node name", ((node.name, node.name, rack.where("nodes", index, "name")) for rack, index, node in nodes)
+        "node name",
+        ((node.name, node.name, partial(rack.where, "nodes", index, "name")) for rack, index, node in nodes),
     )
     yield from duplicates(
         "serial",
         (
-            (_bare(node.serial), node.serial, rack.where("nodes", index, "serial"))
+            (_bare(node.serial), node.serial, partial(rack.where, "nodes", index, "serial"))
             for rack, index, node in nodes
             if node.serial is not None
         ),
@@ -55,7 +57,7 @@ def _unique(files: SiteFiles) -> Iterator[LoadingError]:
     yield from duplicates(
         "UUID",
         (
-            (min(uuid_forms(node.uuid)), node.uuid, rack.where("nodes", index, "uuid"))
+            (min(uuid_forms(node.uuid)), node.uuid, partial(rack.where, "nodes", index, "uuid"))
             for rack, index, node in nodes
             if node.uuid is not None
         ),
@@ -65,19 +67,19 @@ def _unique(files: SiteFiles) -> Iterator[LoadingError]:
     yield from duplicates("BMC address", _bmc_addresses(nodes))
 
 
-def _macs(nodes: list[tuple[Loaded[Rack], int, Node]]) -> Iterator[tuple[str, str, str]]:
+def _macs(nodes: list[tuple[Loaded[Rack], int, Node]]) -> Iterator[Value]:
     for rack, index, node in nodes:
         if node.bmc_mac is not None:
-            yield node.bmc_mac, node.bmc_mac, rack.where("nodes", index, "bmc_mac")
+            yield node.bmc_mac, node.bmc_mac, partial(rack.where, "nodes", index, "bmc_mac")
         for number, port in enumerate(node.ports):
-            yield port.mac, port.mac, rack.where("nodes", index, "ports", number, "mac")
+            yield port.mac, port.mac, partial(rack.where, "nodes", index, "ports", number, "mac")
 
 
-def _bmc_addresses(nodes: list[tuple[Loaded[Rack], int, Node]]) -> Iterator[tuple[str, str, str]]:
+def _bmc_addresses(nodes: list[tuple[Loaded[Rack], int, Node]]) -> Iterator[Value]:
     for rack, index, node in nodes:
         if node.bmc_address is not None:
             shown = f"{node.bmc_address}:{node.bmc_port}" if node.bmc_port else node.bmc_address
-            yield shown, shown, rack.where("nodes", index, "bmc_address")
+            yield shown, shown, partial(rack.where, "nodes", index, "bmc_address")
 
 
 def _bare(serial: str) -> str:
@@ -88,18 +90,17 @@ def _port_roles(files: SiteFiles, rack: Loaded[Rack], index: int, node: Node) ->
     roles = {nics.role: nics.count for nics in files.blueprints[node.blueprint].model.hardware.nics}
     used: dict[str, int] = {}
     for number, port in enumerate(node.ports):
-        where = rack.where("nodes", index, "ports", number, "role")
         used[port.role] = used.get(port.role, 0) + 1
         if port.role not in roles:
             yield LoadingError(
                 f"node {node.name}: {node.blueprint} has no port role {port.role!r}",
-                where=where,
+                where=rack.where("nodes", index, "ports", number, "role"),
                 hint=nearest(port.role, roles),
             )
         elif used[port.role] == roles[port.role] + 1:
             yield LoadingError(
                 f"node {node.name} has more ports of role {port.role!r} than {node.blueprint}",
-                where=where,
+                where=rack.where("nodes", index, "ports", number, "role"),
                 expected=f"at most {roles[port.role]}",
                 found=str(sum(1 for item in node.ports if item.role == port.role)),
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from metalwright.errors import LoadingError
 from metalwright.loading.checks.duplicates import duplicates
@@ -17,7 +18,9 @@ _DRAWING_STATES = ("ready", "spare", "held", "quarantined")
 
 def check_racks(files: SiteFiles) -> Iterator[LoadingError]:
     """Racks are named as their files, belong to the site, and no two servers share a unit."""
-    yield from duplicates("rack name", ((rack.model.name, rack.model.name, rack.where("name")) for rack in files.racks))
+    yield from duplicates(
+        "rack name", ((rack.model.name, rack.model.name, partial(rack.where, "name")) for rack in files.racks)
+    )
     if not any(rack.model.nodes for rack in files.racks) and not _any_unreadable(files):
         yield LoadingError(
             "the inventory has no node",
@@ -52,16 +55,15 @@ def _names(files: SiteFiles, rack: Loaded[Rack]) -> Iterator[LoadingError]:
 
 def _units(files: SiteFiles, rack: Loaded[Rack]) -> Iterator[LoadingError]:
     """A server of height h in unit u fills u … u+h-1; units count from the bottom."""
-    taken: dict[int, tuple[str, str]] = {}
+    taken: dict[int, tuple[str, int]] = {}
     for index, node in enumerate(rack.model.nodes):
         if node.unit is None or node.state == "retired":
             continue
-        where = rack.where("nodes", index, "unit")
         top = node.unit + _height_u(files.blueprints.get(node.blueprint)) - 1
         if top > rack.model.height_u:
             yield LoadingError(
                 f"node {node.name} does not fit into rack {rack.model.name}",
-                where=where,
+                where=rack.where("nodes", index, "unit"),
                 expected=f"units up to {rack.model.height_u}",
                 found=f"units {node.unit} to {top}",
             )
@@ -69,12 +71,12 @@ def _units(files: SiteFiles, rack: Loaded[Rack]) -> Iterator[LoadingError]:
         if clash is not None:
             yield LoadingError(
                 f"node {node.name} overlaps node {clash[0]}",
-                where=where,
+                where=rack.where("nodes", index, "unit"),
                 expected="free units",
-                found=f"units {node.unit} to {top} meet {clash[0]}, see {clash[1]}",
+                found=f"units {node.unit} to {top} meet {clash[0]}, see {rack.where('nodes', clash[1], 'unit')}",
             )
         for unit in range(node.unit, top + 1):
-            taken.setdefault(unit, (node.name, where))
+            taken.setdefault(unit, (node.name, index))
 
 
 def _height_u(blueprint: Loaded[Blueprint] | None) -> int:

@@ -1,0 +1,228 @@
+"""Two states of a site repository → what changes, and what it does to which nodes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from metalwright.model.phase import PHASES, Phase
+from metalwright.model.rack import Node, Rack
+from metalwright.model.repository import SiteRepository
+from metalwright.model.review import AddressMove, BlueprintChange, NodeImpact, SiteChange
+from metalwright.review.differences import blueprint_changes
+from metalwright.review.site_changes import networks_and_site, racks_without_nodes
+
+_AGAIN = (Phase.SOFTWARE, Phase.ACCEPT, Phase.READY)
+"""Follow every new recipe: it is applied and proven again, even where it turns out to change nothing."""
+
+_DRAINING = ("tests", "drain", "reboot", "re-image", "firmware")
+_OUT_OF_POOL = ("quarantined", "retired", "held")
+
+
+@dataclass(frozen=True)
+class Impact:
+    """Everything that differs; nodes in the order of the head's racks, removed ones last."""
+
+    changes: tuple[BlueprintChange, ...]
+    site: tuple[SiteChange, ...]
+    nodes: tuple[NodeImpact, ...]
+    gpus_out_at_once: int
+    removed: tuple[str, ...]
+
+
+def assess(base: SiteRepository, head: SiteRepository) -> Impact:
+    """Compare two valid states of a site."""
+    before = {node.name: (rack, node) for rack in base.racks for node in rack.nodes}
+    after = {node.name: (rack, node) for rack in head.racks for node in rack.nodes}
+    comparison = _Comparison(base, head)
+    nodes = [comparison.node(before.get(name), rack, node) for name, (rack, node) in after.items()]
+    gone = [_removed(rack, node, base) for name, (rack, node) in before.items() if name not in after]
+    affected = (*(impact for impact in nodes if impact is not None), *gone)
+    return Impact(
+        changes=tuple(change for pair in comparison.pairs(affected) for change in comparison.changes(*pair)),
+        site=(*networks_and_site(base, head), *racks_without_nodes(base, head)),
+        nodes=affected,
+        gpus_out_at_once=_at_once(affected, head.site.limits.parallel_nodes),
+        removed=tuple(
+            name
+            for name, (_, node) in before.items()
+            if node.state != "retired" and (name not in after or after[name][1].state == "retired")
+        ),
+    )
+
+
+class _Comparison:
+    """What all nodes share is compared once."""
+
+    def __init__(self, base: SiteRepository, head: SiteRepository) -> None:
+        self.base, self.head = base, head
+        self.changes = cache(self._changes)
+        self.addresses_before, self.addresses_after = _by_node(base), _by_node(head)
+        self.networks = _differing_networks(base, head)
+        self.is_recipe_new = base.tree_digest != head.tree_digest or _inputs(base) != _inputs(head)
+
+    def _changes(self, old: str, new: str) -> tuple[BlueprintChange, ...]:
+        return blueprint_changes(self.base.blueprints[old], self.head.blueprints[new])
+
+    def pairs(self, nodes: tuple[NodeImpact, ...]) -> list[tuple[str, str]]:
+        """Each pair of versions that nodes move between, once."""
+        moved = ((node.base, node.blueprint) for node in nodes if node.base and node.blueprint)
+        known = dict.fromkeys(pair for pair in moved if pair[1] in self.head.blueprints)
+        return [(old, new) for old, new in known if old in self.base.blueprints]
+
+    def node(self, before: tuple[Rack, Node] | None, rack: Rack, node: Node) -> NodeImpact | None:
+        """What happens to a node of the head; ``None`` when nothing does."""
+        moves = _moves(self.addresses_before.get(node.name, {}), self.addresses_after.get(node.name, {}))
+        gpus = _gpus(self.head, node)
+        if before is None:
+            return NodeImpact(
+                node=node.name, rack=rack.name, blueprint=node.blueprint, what=("is new: every phase",),
+                phases=PHASES if _is_provisioned(node) else (), reboots=None, reimage=_is_provisioned(node),
+                drain=False, gpus_out=0, addresses=moves,
+            )  # fmt: skip
+        old_rack, old = before
+        changes = self.changes(old.blueprint, node.blueprint)
+        what = [*_node_words(old_rack, old, rack, node), *(self._network_words(node))]
+        is_recipe_new = self.is_recipe_new or old != node or bool(changes) or bool(moves)
+        if not (what or changes or moves or is_recipe_new):
+            return None
+        acting = is_recipe_new and _is_provisioned(node)
+        phases: set[Phase] = {change.phase for change in changes if change.phase not in (None, Phase.MATCH)}
+        phases |= {*_AGAIN} if acting else set()
+        phases |= {Phase.MATCH} if any(change.phase is Phase.MATCH for change in changes) else set()
+        phases |= {Phase.ADDRESS} if _moves_bmc(self.head, moves) else set()
+        if not acting:
+            phases = set()
+        is_identity = old.identity != node.identity or _identity(old) != _identity(node)
+        phases |= {Phase.IDENTIFY} if is_identity and acting else set()
+        drain = acting and (Phase.ACCEPT in phases or any(change.risk in _DRAINING for change in changes))
+        return NodeImpact(
+            node=node.name,
+            rack=rack.name,
+            blueprint=node.blueprint,
+            base=old.blueprint,
+            what=tuple(what) or _recipe_words(changes, is_recipe_new),
+            phases=tuple(phase for phase in PHASES if phase in phases),
+            reboots=_reboots(changes) if acting else 0,
+            reimage=acting and any(change.risk == "re-image" for change in changes),
+            drain=drain,
+            gpus_out=gpus if drain else 0,
+            addresses=moves,
+        )
+
+    def _network_words(self, node: Node) -> Iterator[str]:
+        joined = {
+            purpose for attachment in self.head.blueprints[node.blueprint].network for purpose in attachment.networks
+        }
+        for purpose, name in self.networks.items():
+            if purpose in joined or purpose in ("oob-management", "host-management"):
+                yield f"network {name} changes"
+
+
+def _removed(rack: Rack, node: Node, base: SiteRepository) -> NodeImpact:
+    del base
+    return NodeImpact(
+        node=node.name, rack=rack.name, blueprint="", base=node.blueprint,
+        what=("is removed from the inventory; the machine itself is left as it is",),
+    )  # fmt: skip
+
+
+def _node_words(old_rack: Rack, old: Node, rack: Rack, node: Node) -> Iterator[str]:
+    if old.blueprint != node.blueprint:
+        yield f"{old.blueprint} → {node.blueprint}"
+    if old.state != node.state:
+        yield f"wanted state {old.state} → {node.state}"
+    if (old_rack.name, old.unit) != (rack.name, node.unit):
+        yield f"moves from {_place(old_rack, old)} to {_place(rack, node)}"
+    for key in ("serial", "uuid", "bmc_mac"):
+        was, becomes = getattr(old, key), getattr(node, key)
+        if was != becomes:
+            yield f"identity: {key} {was or 'none'} → {becomes or 'none'}"
+    if old.system_disk != node.system_disk:
+        yield "another disk is named as system disk; it counts when the disk is next written"
+    if old.ports != node.ports:
+        yield "its network ports are declared differently"
+
+
+def _place(rack: Rack, node: Node) -> str:
+    return f"{rack.name} unit {node.unit}" if node.unit is not None else rack.name
+
+
+def _recipe_words(changes: tuple[BlueprintChange, ...], is_recipe_new: bool) -> tuple[str, ...]:
+    if changes or not is_recipe_new:
+        return ()
+    return ("same blueprint, new recipe: applied and proven again",)
+
+
+def _reboots(changes: tuple[BlueprintChange, ...]) -> int | None:
+    """One reset serves all BIOS attributes; writing a disk takes two. Unknown where any part is."""
+    by_phase = {change.phase: change.reboots for change in changes}
+    if any(reboots is None for reboots in by_phase.values()):
+        return None
+    return sum(reboots or 0 for reboots in by_phase.values())
+
+
+def _identity(node: Node) -> tuple[str | None, ...]:
+    return node.serial, node.uuid, node.bmc_mac
+
+
+def _is_provisioned(node: Node) -> bool:
+    return node.state not in _OUT_OF_POOL
+
+
+def _gpus(repository: SiteRepository, node: Node) -> int:
+    gpus = repository.blueprints[node.blueprint].hardware.gpus
+    return gpus.count if gpus is not None else 0
+
+
+def _at_once(nodes: tuple[NodeImpact, ...], parallel: int) -> int:
+    """The worst case: the largest nodes together, as many as are worked on at once."""
+    return sum(sorted((node.gpus_out for node in nodes), reverse=True)[:parallel])
+
+
+def _by_node(repository: SiteRepository) -> Mapping[str, Mapping[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    for item in repository.addresses.allocations:
+        if item.freed is None:
+            key = item.network if item.version == 4 else f"{item.network} (IPv6)"
+            found.setdefault(item.node, {})[key] = item.address
+    return found
+
+
+def _moves(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[AddressMove, ...]:
+    if before == after:
+        return ()
+    return tuple(
+        AddressMove(network=name, from_=before.get(name), to=after.get(name))
+        for name in dict.fromkeys((*before, *after))
+        if before.get(name) != after.get(name)
+    )
+
+
+def _moves_bmc(repository: SiteRepository, moves: tuple[AddressMove, ...]) -> bool:
+    network = repository.network_of_purpose("oob-management") if moves else None
+    return network is not None and any(move.network == network.name for move in moves)
+
+
+def _differing_networks(base: SiteRepository, head: SiteRepository) -> dict[str, str]:
+    before = {network.purpose: network for network in base.networks}
+    return {
+        network.purpose: network.name for network in head.networks if before.get(network.purpose) not in (None, network)
+    }
+
+
+def _inputs(repository: SiteRepository) -> tuple[object, ...]:
+    """What every recipe takes from the site."""
+    site = repository.site
+    return (
+        site.name,
+        site.domain,
+        site.ntp,
+        site.dns,
+        site.admins,
+        site.ssh,
+        site.apt,
+        site.bmc_user,
+        repository.networks,
+    )

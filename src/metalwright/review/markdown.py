@@ -1,0 +1,182 @@
+"""A review as the Markdown of a pull request comment. Pure; the same review gives the same text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+from metalwright.model.phase import Phase
+from metalwright.model.review import BlueprintChange, FileChange, NodeImpact, Refusal, Review
+from metalwright.review.differences import moved_part
+from metalwright.review.groups import Group, group_nodes
+from metalwright.review.rules import RISK_WORDS
+
+MARK = "<!-- metalwright review -->"
+"""First line of the comment, so that a job finds the one that it wrote before."""
+
+_NONE = "–"
+_VERDICTS = {"pass": "pass", "fail": "**FAIL**", "open": "**open**"}
+_DIFF_LINES = 40
+
+
+def render_markdown(review: Review) -> str:
+    """The whole comment."""
+    parts = [MARK, f"## Review of `{review.base}..{review.head}`", _headline(review)]
+    parts += _section("Refused", _refused(review.refused))
+    parts += _section("Blueprints", _blueprints(review.changes))
+    parts += _section("Site", _site(review))
+    parts += _section("Nodes", _nodes(review))
+    parts += _section("Rendered files", [_file(item) for item in review.files])
+    parts += _section("Policies", _policies(review))
+    parts += _section("Worth a look", _bullets(review.warnings))
+    parts += _section("Unknown", _bullets(review.unknown))
+    return "\n\n".join(parts) + "\n"
+
+
+def _headline(review: Review) -> str:
+    refused = f"**{len(review.refused)} refused.** " if review.refused else ""
+    failed = [item.name for item in review.policies if item.verdict != "pass"]
+    policies = f" Policies not met: {', '.join(failed)}." if failed else ""
+    if not review.nodes:
+        return f"{refused}No node changes.{policies}"
+    acting = sum(bool(node.phases) for node in review.nodes)
+    written = sum(node.reimage for node in review.nodes)
+    counted = [
+        f"{_count(len(review.nodes), 'node')} affected, {acting} to provision",
+        _reboot_total(review.nodes),
+        f"{_count(written, 'disk')} written",
+        f"{review.gpus_out_at_once} GPUs out of service at once, at most",
+    ]
+    return f"{refused}{'; '.join(counted)}.{policies}"
+
+
+def _reboot_total(nodes: Iterable[NodeImpact]) -> str:
+    known = [node.reboots for node in nodes]
+    total = _count(sum(count or 0 for count in known), "reboot")
+    unknown = sum(count is None for count in known)
+    return f"{total} and those of {_count(unknown, 'node')} unknown" if unknown else total
+
+
+def _refused(refusals: Sequence[Refusal]) -> list[str]:
+    rows = [
+        (item.rule, f"`{item.file}{f':{item.line}' if item.line else ''}`", item.what, item.hint or _NONE)
+        for item in refusals
+    ]
+    return _table(("rule", "where", "what", "hint"), rows)
+
+
+def _blueprints(changes: Sequence[BlueprintChange]) -> list[str]:
+    parts: list[str] = []
+    for (base, ref), group in groupby(changes, key=lambda item: (item.base, item.blueprint)):
+        items = list(group)
+        part = moved_part(base.partition("@")[2], ref.partition("@")[2])
+        parts.append(f"**{base} → {ref}** ({part or 'not above the old version'})")
+        rows = [(item.section, f"`{item.path}`", _value(item.from_), _value(item.to), item.risk) for item in items]
+        parts += _table(("section", "value", "was", "becomes", "risk"), rows)
+        risks = [risk for risk in RISK_WORDS if any(item.risk == risk for item in items)]
+        parts.append("\n".join(f"- {risk}: {RISK_WORDS[risk]}" for risk in risks))
+    return parts
+
+
+def _site(review: Review) -> list[str]:
+    rows = [
+        (item.section, item.what, _value(item.from_), _value(item.to), str(item.nodes or _NONE)) for item in review.site
+    ]
+    return _table(("section", "what", "was", "becomes", "nodes"), rows)
+
+
+def _nodes(review: Review) -> list[str]:
+    groups = group_nodes(review.nodes)
+    rows = [_node_row(group) for group in groups]
+    header = ("nodes", "what", "phases", "reboots", "disk", "GPUs out", "addresses", "minutes", "now")
+    parts = _table(header, rows)
+    for group in groups:
+        if len(group.nodes) > 3:
+            names = ", ".join(f"`{item.node}`" for item in group.nodes)
+            parts.append(
+                f"<details><summary>The {len(group.nodes)} nodes of `{group.first.node}` …</summary>\n\n{names}\n\n</details>"
+            )
+    return parts
+
+
+def _node_row(group: Group) -> tuple[str, ...]:
+    node, many = group.first, len(group.nodes) > 1
+    each = " each" if many else ""
+    return (
+        group.title,
+        "<br>".join(node.what) or _NONE,
+        _phases(node.phases),
+        "unknown" if node.reboots is None else f"{node.reboots}{each if node.reboots else ''}",
+        "**written**" if node.reimage else "kept",
+        f"{node.gpus_out}{each}" if node.gpus_out else _NONE,
+        "<br>".join(_addresses(group)) or _NONE,
+        "unknown" if node.minutes is None else f"{node.minutes:g}{each}",
+        node.state or "unknown",
+    )
+
+
+def _phases(phases: Sequence[Phase]) -> str:
+    return "all" if len(phases) == len(Phase) else ", ".join(phases) or _NONE
+
+
+def _addresses(group: Group) -> Iterator[str]:
+    if len(group.nodes) == 1:
+        for move in group.first.addresses:
+            yield f"{move.network}: {move.from_ or _NONE} → {move.to or _NONE}"
+    else:
+        for move in group.first.addresses:
+            verb = "given" if move.from_ is None else "freed" if move.to is None else "changed"
+            yield f"{move.network}: {verb}"
+
+
+def _file(item: FileChange) -> str:
+    lines = item.diff.splitlines()
+    shown = lines[:_DIFF_LINES]
+    if len(lines) > len(shown):
+        shown.append(f"… {len(lines) - len(shown)} more lines")
+    others = f", and the like on {_count(item.nodes - 1, 'other node')}" if item.nodes > 1 else ""
+    body = "\n".join(shown)
+    return (
+        f"<details><summary><code>{item.path}</code> of {item.node}{others}</summary>\n\n"
+        f"```diff\n{body}\n```\n\n</details>"
+    )
+
+
+def _policies(review: Review) -> list[str]:
+    rows = [(item.name, _VERDICTS[item.verdict], item.why) for item in review.policies]
+    return _table(("policy", "result", "why"), rows)
+
+
+def _section(title: str, parts: Sequence[str]) -> list[str]:
+    return [f"### {title}", *parts] if parts else []
+
+
+def _bullets(lines: Sequence[str]) -> list[str]:
+    return ["\n".join(f"- {_cell(line)}" for line in lines)] if lines else []
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    if not rows:
+        return []
+    lines = [header, ["---"] * len(header), *([_cell(cell) for cell in row] for row in rows)]
+    return ["\n".join(f"| {' | '.join(line)} |" for line in lines)]
+
+
+def _cell(text: str) -> str:
+    """One table cell: a pipe, a line end or a mention in somebody's value changes nothing around it."""
+    return " ".join(text.replace("|", "\\|").split()).replace("@", "@\u200b") if "`@" in text else _plain(text)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.replace("|", "\\|").split())
+
+
+def _value(value: str | None) -> str:
+    if value is None:
+        return _NONE
+    short = value if len(value) <= 80 else f"{value[:77]}…"
+    return f"`{short.replace('`', chr(39))}`"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

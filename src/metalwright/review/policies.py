@@ -1,0 +1,87 @@
+"""The site's own rules, judged: each by its name, with the reason. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import assert_never
+
+from metalwright.model.addresses import KnownGoodLock
+from metalwright.model.policies import Approvals, Blast, Canary, Freeze, Policies, Policy, Removals
+from metalwright.model.review import PolicyResult
+from metalwright.review.impact import Impact
+
+
+def judge(
+    policies: Policies,
+    impact: Impact,
+    known_good: KnownGoodLock,
+    now: datetime,
+    approvals: tuple[str, ...] | None = None,
+) -> tuple[PolicyResult, ...]:
+    """Every policy in the order written. ``approvals`` are people; ``None``: nobody said who approved."""
+    return tuple(_judge(policy, policies.roles, impact, known_good, now, approvals) for policy in policies.policies)
+
+
+def _judge(
+    policy: Policy,
+    roles: Mapping[str, tuple[str, ...]],
+    impact: Impact,
+    known_good: KnownGoodLock,
+    now: datetime,
+    approvals: tuple[str, ...] | None,
+) -> PolicyResult:
+    match policy:
+        case Approvals():
+            return _approvals(policy, roles[policy.role], impact, approvals)
+        case Canary():
+            return _canary(policy, impact, known_good)
+        case Freeze():
+            return _freeze(policy, impact, now)
+        case Removals():
+            return _removals(policy, impact)
+        case Blast():
+            count = impact.gpus_out_at_once
+            said = f"{count} GPUs out of service at once, {policy.gpus} allowed"
+            return PolicyResult(name=policy.name, verdict="fail" if count > policy.gpus else "pass", why=said)
+    assert_never(policy)
+
+
+def _approvals(
+    policy: Approvals, people: tuple[str, ...], impact: Impact, approvals: tuple[str, ...] | None
+) -> PolicyResult:
+    hit = next((item for item in impact.changes if item.risk in policy.risks or item.section in policy.sections), None)
+    if hit is None:
+        return PolicyResult(name=policy.name, verdict="pass", why="the change does not touch what it protects")
+    need = f"{hit.section} changes: {policy.count} of {policy.role} must approve"
+    if approvals is None:
+        return PolicyResult(name=policy.name, verdict="open", why=f"{need}; who approved was not said (--approved-by)")
+    counted = sorted(set(approvals) & set(people))
+    verdict = "pass" if len(counted) >= policy.count else "fail"
+    return PolicyResult(name=policy.name, verdict=verdict, why=f"{need}; did: {', '.join(counted) or 'nobody'}")
+
+
+def _canary(policy: Canary, impact: Impact, known_good: KnownGoodLock) -> PolicyResult:
+    risky = {change.blueprint for change in impact.changes if change.risk in policy.risks}
+    for ref in sorted(risky):
+        moving = [node.node for node in impact.nodes if node.blueprint == ref and node.base != ref]
+        proven = sum(item.blueprint == ref for item in known_good.nodes)
+        if len(moving) > policy.nodes and proven < policy.nodes:
+            why = f"{ref} goes to {len(moving)} nodes and is known good on {proven}: begin with {policy.nodes}"
+            return PolicyResult(name=policy.name, verdict="fail", why=why)
+    return PolicyResult(name=policy.name, verdict="pass", why="no unproven version goes to many nodes")
+
+
+def _freeze(policy: Freeze, impact: Impact, now: datetime) -> PolicyResult:
+    touched = [node for node in impact.nodes if node.phases]
+    if not touched or not policy.start <= now < policy.end:
+        return PolicyResult(name=policy.name, verdict="pass", why="no node changes in this time")
+    until = f"{policy.end:%Y-%m-%d %H:%M %Z}".strip()
+    why = f"{len(touched)} node(s) would change before {until}" + (f": {policy.why}" if policy.why else "")
+    return PolicyResult(name=policy.name, verdict="fail", why=why)
+
+
+def _removals(policy: Removals, impact: Impact) -> PolicyResult:
+    count = len(impact.removed)
+    why = f"{count} node(s) leave the inventory, {policy.nodes} allowed in one change"
+    return PolicyResult(name=policy.name, verdict="fail" if count > policy.nodes else "pass", why=why)

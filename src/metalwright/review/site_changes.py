@@ -1,0 +1,92 @@
+"""Changes outside of blueprints and nodes: networks, the site's own settings, racks. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from metalwright.model.rack import Rack
+from metalwright.model.repository import SiteRepository
+from metalwright.model.review import SiteChange
+
+_SITE_WORDS = {
+    "admins": "people with sudo on every node",
+    "ntp": "time servers",
+    "dns": "name servers",
+    "apt": "package sources",
+    "factory_credentials": "factory logins",
+}
+
+
+def networks_and_site(base: SiteRepository, head: SiteRepository) -> Iterator[SiteChange]:
+    """Networks by name, then the keys of ``site.yaml``."""
+    before = {network.name: network.to_json() for network in base.networks}
+    after = {network.name: network.to_json() for network in head.networks}
+    for name in dict.fromkeys((*before, *after)):
+        yield from _network(name, before.get(name), after.get(name), len(head.nodes()))
+    old, new = base.site.to_json(), head.site.to_json()
+    for key in new:
+        if old.get(key) != new[key]:
+            yield SiteChange(
+                section="Site", what=_SITE_WORDS.get(key, key.replace("_", " ")), from_=_shown(old.get(key)),
+                to=_shown(new[key]), nodes=len(head.nodes()),
+            )  # fmt: skip
+    if base.tree_digest != head.tree_digest:
+        yield SiteChange(section="Recipe", what="deploys, templates or group_data differ", nodes=len(head.nodes()))
+
+
+def racks_without_nodes(base: SiteRepository, head: SiteRepository) -> Iterator[SiteChange]:
+    """What a rack itself is: feeds, cooling, height, switches. Its nodes are compared one by one."""
+    before, after = ({rack.name: rack for rack in side.racks} for side in (base, head))
+    for name in dict.fromkeys((*before, *after)):
+        old, new = before.get(name), after.get(name)
+        if old is None and new is not None:
+            yield SiteChange(
+                section="Rack", what=f"{name} is new", to=f"{len(new.nodes)} node(s)", nodes=len(new.nodes)
+            )
+        elif new is None and old is not None:
+            yield SiteChange(section="Rack", what=f"{name} is gone", from_=f"{len(old.nodes)} node(s)")
+        elif old is not None and new is not None:
+            yield from _rack(old, new)
+
+
+def _network(name: str, old: Any, new: Any, nodes: int) -> Iterator[SiteChange]:
+    if old is None or new is None:
+        yield SiteChange(
+            section="Network", what=f"{name} is {'new' if old is None else 'gone'}", from_=old and _network_text(old),
+            to=new and _network_text(new), nodes=0 if old is None else nodes,
+        )  # fmt: skip
+        return
+    for key in new:
+        if old.get(key) != new[key]:
+            yield SiteChange(
+                section="Network", what=f"{name}: {key.replace('_', ' ')}", from_=_shown(old.get(key)),
+                to=_shown(new[key]), nodes=nodes,
+            )  # fmt: skip
+
+
+def _network_text(network: dict[str, Any]) -> str:
+    vlan = f"VLAN {network['vlan']}, " if network.get("vlan") else ""
+    return f"{network['purpose']}, {vlan}{network['prefix']}"
+
+
+def _rack(old: Rack, new: Rack) -> Iterator[SiteChange]:
+    skipped = {"nodes", "schema", "name"}
+    before, after = old.to_json(), new.to_json()
+    for key in after:
+        if key not in skipped and before[key] != after[key]:
+            yield SiteChange(
+                section="Rack", what=f"{new.name}: {key.replace('_', ' ')}", from_=_shown(before[key]),
+                to=_shown(after[key]), nodes=len(new.nodes),
+            )  # fmt: skip
+
+
+def _shown(value: Any) -> str | None:
+    """A value on one line; references to secrets are names, never the secret."""
+    if value is None or value in ([], {}, ""):
+        return None
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_shown(item)}" for key, item in value.items() if item not in (None, [], {}, ""))
+    if isinstance(value, list):
+        return "; ".join(str(_shown(item)) for item in value)
+    return str(value)
