@@ -93,9 +93,8 @@ def _nodes(review: Review) -> list[str]:
     for group in groups:
         if len(group.nodes) > 3:
             names = ", ".join(f"`{item.node}`" for item in group.nodes)
-            parts.append(
-                f"<details><summary>The {len(group.nodes)} nodes of `{group.first.node}` …</summary>\n\n{names}\n\n</details>"
-            )
+            title = f"The {len(group.nodes)} nodes from {group.first.node} on"
+            parts.append(f"<details><summary>{title}</summary>\n\n{names}\n\n</details>")
     return parts
 
 
