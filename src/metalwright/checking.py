@@ -32,7 +32,7 @@ def _examine(root: Path, today: date) -> SiteReading:
     reading = read_site(root, {name: test.unit for name, test in KNOWN_TESTS.items()})
     if reading.repository is None:
         return reading
-    errors = [*_bios_errors(SitePaths(root), reading.repository)]
+    errors = [*bios_errors(SitePaths(root), reading.repository)]
     warnings = list(reading.warnings)
     try:
         warnings += _behind(SitePaths(root), reading.repository, today)
@@ -53,7 +53,7 @@ def _behind(paths: SitePaths, repository: SiteRepository, today: date) -> Iterat
         )
 
 
-def _bios_errors(paths: SitePaths, repository: SiteRepository) -> Iterator[LoadingError]:
+def bios_errors(paths: SitePaths, repository: SiteRepository) -> Iterator[LoadingError]:
     """Blueprints whose registry is at hand; others are judged by the BMC's own registry before anything is written."""
     for ref, blueprint in sorted(repository.blueprints.items()):
         registry_path = paths.registry(blueprint.bios.registry) if blueprint.bios is not None else None

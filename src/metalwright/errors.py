@@ -84,7 +84,9 @@ class UsageError(MetalwrightError):
 
 
 class LoadingError(MetalwrightError):
-    """A file that people write cannot be read; ``where`` is ``file:line:column``."""
+    """A file that people write cannot be read; ``where`` is ``file:line:column``, ``rule`` the check that found it."""
+
+    rule = "file"
 
 
 class InvalidFilesError(LoadingError):

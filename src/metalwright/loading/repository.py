@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from metalwright.errors import InvalidFilesError, LoadingError
-from metalwright.loading.checks import ERROR_CHECKS, WARNING_CHECKS
+from metalwright.loading.checks import ERROR_CHECKS, WARNING_CHECKS, Check
 from metalwright.loading.collection import paused_collection
 from metalwright.loading.site_files import SiteFiles, read_site_files
 from metalwright.loading.trees import tree_digest
@@ -48,13 +48,19 @@ def read_site(root: Path, known_tests: Mapping[str, str | None] | None = None) -
     with paused_collection():
         files = read_site_files(root)
         files.known_tests = known_tests
-        errors = list(files.errors)
-        for check in ERROR_CHECKS:
-            errors.extend(check(files))
-        warnings = tuple(warning for check in WARNING_CHECKS for warning in check(files))
+        errors = [*files.errors, *_found(ERROR_CHECKS, files)]
+        warnings = tuple(_found(WARNING_CHECKS, files))
         digest = _tree_digest(root, errors)
         repository = None if errors else _repository(files, digest)
     return SiteReading(repository, tuple(errors), warnings, files.read)
+
+
+def _found(checks: Iterable[Check], files: SiteFiles) -> Iterator[LoadingError]:
+    """What the checks find, each error with the name of its check."""
+    for check in checks:
+        for error in check(files):
+            error.rule = check.__name__.removeprefix("check_").removeprefix("warn_of_")
+            yield error
 
 
 def _tree_digest(root: Path, errors: list[LoadingError]) -> str:
@@ -75,5 +81,6 @@ def _repository(files: SiteFiles, digest: str) -> SiteRepository | None:
         blueprints={ref: blueprint.model for ref, blueprint in files.blueprints.items()},
         addresses=files.addresses,
         known_good=files.known_good,
+        policies=files.policies.model if files.policies is not None else None,
         tree_digest=digest,
     )

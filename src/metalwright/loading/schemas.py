@@ -17,8 +17,10 @@ from metalwright.model.certificate import Certificate
 from metalwright.model.finding import MatchResult
 from metalwright.model.network import Networks
 from metalwright.model.plan import Plan
+from metalwright.model.policies import Policies
 from metalwright.model.rack import Rack
 from metalwright.model.report import HardwareReport
+from metalwright.model.review import Review
 from metalwright.model.site import Site
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -35,11 +37,18 @@ class MatchOutput(Frozen):
     nodes: tuple[MatchResult, ...]
 
 
-_WRITTEN: Mapping[str, type[BaseModel]] = {"blueprint": Blueprint, "site": Site, "networks": Networks, "rack": Rack}
+_WRITTEN: Mapping[str, type[BaseModel]] = {
+    "blueprint": Blueprint,
+    "site": Site,
+    "networks": Networks,
+    "rack": Rack,
+    "policies": Policies,
+}
 _PRINTED: Mapping[str, type[BaseModel]] = {
     "hardware-report": HardwareReports,
     "match": MatchOutput,
     "plan": Plan,
+    "review": Review,
     "certificate": Certificate,
 }
 SCHEMA_NAMES = (*_WRITTEN, *_PRINTED)

@@ -17,6 +17,7 @@ from metalwright.loading.models import Loaded, load_model
 from metalwright.model.addresses import AddressLock, KnownGoodLock
 from metalwright.model.blueprint import Blueprint
 from metalwright.model.network import Networks
+from metalwright.model.policies import Policies
 from metalwright.model.rack import Rack
 from metalwright.model.site import Site
 
@@ -40,6 +41,11 @@ class SitePaths:
     def networks(self) -> Path:
         """``inventory/networks.yaml``."""
         return self.root / "inventory" / "networks.yaml"
+
+    @property
+    def policies(self) -> Path:
+        """``inventory/policies.yaml``, which a site may leave out."""
+        return self.root / "inventory" / "policies.yaml"
 
     @property
     def racks(self) -> Path:
@@ -97,6 +103,7 @@ class SiteFiles:
     paths: SitePaths
     site: Loaded[Site] | None = None
     networks: Loaded[Networks] | None = None
+    policies: Loaded[Policies] | None = None
     racks: list[Loaded[Rack]] = field(default_factory=list)
     blueprints: dict[str, Loaded[Blueprint]] = field(default_factory=dict)
     released: dict[str, str] = field(default_factory=dict)
@@ -139,6 +146,8 @@ class _Reader:
         files, paths = self.files, self.files.paths
         files.site = self._model(paths.site, Site)
         files.networks = self._model(paths.networks, Networks)
+        if paths.policies.exists() or paths.policies.is_symlink():
+            files.policies = self._model(paths.policies, Policies)
         for path in self._listed(paths.racks, "*.yaml", "*.yml"):
             rack = self._model(path, Rack)
             if rack is not None:

@@ -11,6 +11,7 @@ from metalwright.model.addresses import AddressLock, KnownGoodLock
 from metalwright.model.base import Frozen
 from metalwright.model.blueprint import Blueprint
 from metalwright.model.network import Network
+from metalwright.model.policies import Policies
 from metalwright.model.rack import Node, Rack
 from metalwright.model.site import Site
 
@@ -24,6 +25,7 @@ class SiteRepository(Frozen):
     blueprints: dict[str, Blueprint]
     addresses: AddressLock = AddressLock()
     known_good: KnownGoodLock = KnownGoodLock()
+    policies: Policies | None = None
     tree_digest: str = Field(description="digest of deploys, templates and group_data")
 
     def nodes(self) -> tuple[Node, ...]:
