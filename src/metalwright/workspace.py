@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from metalwright import __version__
 from metalwright.errors import AddressError
@@ -17,6 +18,7 @@ from metalwright.journal.opening import open_journal
 from metalwright.loading import SitePaths, load_site
 from metalwright.model.blueprint import Blueprint
 from metalwright.model.digests import recipe_digest
+from metalwright.model.network import Network
 from metalwright.model.repository import SiteRepository
 from metalwright.planning import Desired
 from metalwright.redfish.places import Place, known_places_of
@@ -46,7 +48,7 @@ class Workspace:
         inputs = {
             "node": self.repository.node(node).to_json(),
             "addresses": self.repository.addresses.of_node(node),
-            "networks": [network.to_json() for network in self.repository.networks],
+            "networks": [_without_dhcp_pool(network) for network in self.repository.networks],
             "site": self._site_inputs(),
         }
         return recipe_digest(self.blueprint(node), inputs, self.repository.tree_digest, __version__)
@@ -115,6 +117,11 @@ class Workspace:
         return {key: site[key] for key in ("name", "domain", "ntp", "dns", "admins", "ssh", "apt", "bmc_user")}
 
 
+def _without_dhcp_pool(network: Network) -> dict[str, Any]:
+    """The network as a node's recipe sees it: what DHCP gives to unknown machines changes no node."""
+    return {key: value for key, value in network.to_json().items() if key != "dhcp_pool"}
+
+
 @contextmanager
 def open_workspace(root: Path) -> Iterator[Workspace]:
     """Load the site at ``root`` and open its journal and secret store.
@@ -135,5 +142,5 @@ def workspace_at(root: Path, repository: SiteRepository) -> Workspace:
         JournalError, SecretError: the state cannot be used; nothing was changed.
     """
     paths = SitePaths(root)
-    credentials = open_bmc_credentials(repository.site, paths.state)
+    credentials = open_bmc_credentials(repository.site, paths.state, repository.nodes())
     return Workspace(paths, repository, open_journal(repository.site, paths.state), credentials)

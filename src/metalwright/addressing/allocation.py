@@ -9,7 +9,7 @@ from datetime import date
 import netaddr
 
 from metalwright.addressing.needs import Need, needs_of
-from metalwright.addressing.ranges import Pool, address_text, pool_of, prefix_of, usable, withheld
+from metalwright.addressing.ranges import Pool, address_text, dhcp_range, pool_of, prefix_of, usable, withheld
 from metalwright.errors import AddressError
 from metalwright.model.addresses import AddressLock, Allocation
 from metalwright.model.base import address_order
@@ -19,6 +19,9 @@ from metalwright.model.rack import Rack
 
 QUARANTINE_DAYS = 30
 """How long a freed address is not given to another node: neighbours, DNS and monitoring still know the old one."""
+
+FOREIGN = "foreign-device"
+"""The owner of an address that answers although no node has it."""
 
 _Key = tuple[str, str, int]
 
@@ -43,7 +46,8 @@ def allocate(
 ) -> Allocated:
     """Give every node the addresses it needs; keep all that were given; turn those of gone nodes into tombstones.
 
-    ``answering`` are addresses that were seen to answer on the network: none of them is given to a node anew.
+    ``answering`` are addresses that were seen to answer on the network: none of them is given to a node anew, and
+    each is recorded as a tombstone of ``foreign-device``, so that nobody gets it soon.
     Same inputs give the same lock, in any order of files. A second call with the result changes nothing.
 
     Raises:
@@ -56,6 +60,7 @@ def allocate(
     book.take_over(lock, {need.key: need for need in needs})
     book.give_pins(needs)
     book.give_free(needs)
+    book.keep_foreign()
     return Allocated(AddressLock(allocations=book.sorted()), tuple(book.notes))
 
 
@@ -163,7 +168,6 @@ class _Book:
 
     def _is_free(self, address: str) -> bool:
         if address in self.answering:
-            self.notes.append(f"{address} answers although no node has it; it is not given away")
             return False
         record = self.records.get(address)
         return record is None or (record.freed is not None and self._quarantine_is_over(record.freed))
@@ -189,6 +193,26 @@ class _Book:
             f"{self.quarantine_days} days are over"
         )
         return oldest.address
+
+    def keep_foreign(self) -> None:
+        """Record the addresses that answer and belong to nobody; a former owner that still answers is named."""
+        for address in sorted(self.answering, key=lambda text: int(netaddr.IPAddress(text))):
+            record = self.records.get(address)
+            network = self._network_of(address)
+            if (record is not None and record.freed is None) or network is None:
+                continue
+            owner = record.node if record is not None else FOREIGN
+            self.records[address] = Allocation(address=address, network=network, node=owner, freed=self.today)
+            who = f", formerly of {owner}," if owner != FOREIGN else ""
+            self.notes.append(f"{address}{who} answers although no node has it; it is not given away")
+
+    def _network_of(self, address: str) -> str | None:
+        parsed = netaddr.IPAddress(address)
+        for network in self.networks:
+            prefix = prefix_of(network, parsed.version)
+            if prefix and parsed in netaddr.IPNetwork(prefix):
+                return network.name
+        return None
 
     def _free(self, address: str) -> None:
         self.records[address] = self.records[address].model_copy(update={"freed": self.today})
@@ -233,10 +257,11 @@ def _check_pin(need: Need) -> None:
     pin, network = str(need.pin), need.network
     value = address_order(pin)[1]
     gateway = network.gateway if need.version == 4 else network.gateway_v6
-    if value not in usable(network, need.version) or pin == gateway:
+    is_in_dhcp_pool = need.version == 4 and any(value in part for part in dhcp_range(network))
+    if value not in usable(network, need.version) or pin == gateway or is_in_dhcp_pool:
         raise AddressError(
             f"{need.node} pins {pin} on {network.name}",
             where=need.node,
             expected=f"a host address of {prefix_of(network, need.version)} other than the gateway",
-            found=f"{pin}, the gateway" if pin == gateway else pin,
+            found=f"{pin}, the gateway" if pin == gateway else f"{pin}, in dhcp_pool" if is_in_dhcp_pool else pin,
         )

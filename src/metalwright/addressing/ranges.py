@@ -70,12 +70,19 @@ def prefix_of(network: Network, version: int) -> str:
 
 @lru_cache(maxsize=256)
 def withheld(network: Network, version: int) -> tuple[Range, ...]:
-    """What is never given away: the gateway and the reserved ranges."""
+    """What is never given to a node: the gateway, the reserved ranges, and what DHCP gives to unknown machines."""
     gateway = network.gateway if version == 4 else network.gateway_v6
     ranges = [] if gateway is None else [_single(gateway)]
     if version == 4:
         ranges += [Range(int(low), int(high)) for low, high in network.reserved_ranges()]
+        ranges += dhcp_range(network)
     return tuple(ranges)
+
+
+def dhcp_range(network: Network) -> list[Range]:
+    """The range of ``dhcp_pool``, if there is one."""
+    bounds = network.dhcp_bounds()
+    return [] if bounds is None else [Range(*(int(netaddr.IPAddress(address)) for address in bounds))]
 
 
 def pool_of(network: Network, rack: str, version: int) -> Pool:

@@ -8,10 +8,11 @@ from typing import Annotated, Literal
 import typer
 from rich.table import Table
 
-from metalwright.addressing import Explanation, explain, hosts_file
-from metalwright.allocations import Reallocation, allocate_addresses, reallocate
+from metalwright.addressing import Explanation, dhcp_network, explain, hosts_file
+from metalwright.allocations import Reallocation, allocate_addresses, answering_addresses, reallocate
 from metalwright.cli.context import CliContext, print_json
-from metalwright.loading import load_site
+from metalwright.dhcp import render_dhcp
+from metalwright.loading import SitePaths, load_site
 
 EXIT_DIFFERENCE = 2
 
@@ -27,14 +28,24 @@ def register(app: typer.Typer) -> None:
 def allocate_command(
     context: typer.Context,
     check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 2 if out of date.")] = False,
+    probe: Annotated[
+        bool, typer.Option("--probe", help="Look first whether a new address answers on the network already.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
-    """Give every node its addresses in inventory/addresses.lock. No address that was given ever moves."""
+    """Give every node its addresses in inventory/addresses.lock. No address that was given ever moves.
+
+    With ``--probe``, an address that somebody uses is not given away; it is recorded as ``foreign-device``. What
+    cannot be reached from here counts as free, and a note says so.
+    """
     cli: CliContext = context.obj
+    look = answering_addresses if probe else None
     if check:
-        result = reallocate(load_site(cli.site), date.today())
+        result = reallocate(load_site(cli.site), date.today(), look)
     else:
-        result = allocate_addresses(cli.site, date.today(), lambda: cli.err.print("waiting for another allocation"))
+        result = allocate_addresses(
+            cli.site, date.today(), lambda: cli.err.print("waiting for another allocation"), look
+        )
     _print_result(cli, result, as_json=as_json, is_check=check)
     return EXIT_DIFFERENCE if check and result.has_changed else 0
 
@@ -79,11 +90,27 @@ def _row(item: Explanation) -> tuple[str, ...]:
 @group.command("export")
 def export_command(
     context: typer.Context,
-    form: Annotated[Literal["hosts", "json"], typer.Option("--format", help="hosts (/etc/hosts) or json.")] = "hosts",
+    form: Annotated[
+        Literal["hosts", "json", "kea", "dnsmasq"],
+        typer.Option("--format", help="hosts (/etc/hosts), json, or a DHCP configuration for the BMCs' network."),
+    ] = "hosts",
+    interface: Annotated[
+        str | None, typer.Option("--interface", help="Where the DHCP server listens; default: on every interface.")
+    ] = None,
 ) -> None:
-    """Print all addresses in a form that other programs read."""
+    """Print all addresses in a form that other programs read.
+
+    ``kea`` and ``dnsmasq`` are whole configurations for the out-of-band network: the BMC of each node gets its
+    allocated address by its MAC, an unknown one gets an address of ``dhcp_pool``, so that ``discover`` can find it.
+    """
     cli: CliContext = context.obj
     repository = load_site(cli.site)
+    if form in ("kea", "dnsmasq"):
+        network = dhcp_network(repository)
+        for note in network.notes:
+            cli.err.print(f"note: {note}", markup=False)
+        typer.echo(render_dhcp(SitePaths(cli.site).templates, network, form, interface), nl=False)
+        return
     if form == "hosts":
         typer.echo(hosts_file(repository), nl=False)
         return

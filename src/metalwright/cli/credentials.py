@@ -1,13 +1,17 @@
-"""``metalwright credentials``: the memory of logins that BMCs refused."""
+"""``metalwright credentials``: factory passwords of single units, and the memory of logins that BMCs refused."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from metalwright.cli.context import CliContext
 from metalwright.cli.history import open_history
+from metalwright.secrets.opening import keys_of
+from metalwright.secrets.sticker_file import read_stickers
+from metalwright.workspace import open_workspace
 
 if TYPE_CHECKING:
     from metalwright.journal import Journal
@@ -38,6 +42,28 @@ def clear(
         typer.echo(f"{node}: {count} refused {'login' if count == 1 else 'logins'} forgotten", err=True)
     else:
         typer.echo(f"{node}: no login was refused", err=True)
+
+
+@credentials.command("import-stickers")
+def import_stickers(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A CSV with the headings serial, mac, user, password.")],
+    user: Annotated[str | None, typer.Option("--user", help="The user where the list has none.")] = None,
+) -> None:
+    """Keep the factory passwords of single units in the secret store, from the list that came with the servers.
+
+    Each line names a unit by serial or MAC (or both). All lines are kept or none; wrong ones are named by line.
+    Importing a list again changes nothing. Delete the file afterwards: the secret store is enough.
+    """
+    cli: CliContext = context.obj
+    stickers = read_stickers(file, user)
+    with open_workspace(cli.site) as site:
+        done = site.bmc_credentials.stickers.add(stickers)
+        declared = {key for node in site.repository.nodes() for key in keys_of(node)}
+    strangers = [sticker for sticker in stickers if declared.isdisjoint(sticker.keys)]
+    cli.err.print(f"{file}: {done.new} new, {done.changed} changed, {done.known} known already", markup=False)
+    if strangers:
+        cli.err.print(f"{len(strangers)} of them belong to no node yet; discover uses them all the same", markup=False)
 
 
 def _keys(journal: Journal, node: str) -> list[str]:

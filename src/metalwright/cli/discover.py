@@ -4,27 +4,32 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from metalwright.cli.context import CliContext, print_json
+from metalwright.cli.discovery_run import SweepRun
 from metalwright.cli.discovery_text import as_json as discovery_json
-from metalwright.cli.discovery_text import print_discovery, sighting_line
+from metalwright.cli.discovery_text import print_discovery
 from metalwright.errors import UsageError
 from metalwright.model.phase import NodeState
 from metalwright.model.repository import SiteRepository
+from metalwright.model.site import RedfishSettings
 from metalwright.redfish.access import limits_of
-from metalwright.redfish.discovery import Discovery, Sighting, Target, conclude, record, sweep, targets_of
-from metalwright.redfish.discovery.knowledge import SiteKnowledge
+from metalwright.redfish.discovery import Discovery, Target, conclude, record, targets_of
+from metalwright.redfish.discovery.ssdp import GROUP, search
+from metalwright.redfish.discovery.ssdp import PORT as SSDP_PORT
 from metalwright.redfish.discovery.sweep import DEFAULT_AT_ONCE
 from metalwright.redfish.state import Limits
 from metalwright.workspace import Workspace, open_workspace
 
 SWEEP_CONNECT_TIMEOUT_S = 5.0
 EXIT_INTERRUPTED = 130
+MAX_AGE_MINUTES = 10.0
 
 
 def register(app: typer.Typer) -> None:
@@ -36,8 +41,20 @@ def discover(
     context: typer.Context,
     targets: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PREFIX|FILE|HOST]…", help="What to sweep; default: the out-of-band networks."),
+        typer.Argument(
+            metavar="[PREFIX|FILE|HOST]…",
+            help="What to sweep: prefixes, hosts, files of them, lease files; default: the out-of-band networks.",
+        ),
     ] = None,
+    leases: Annotated[
+        list[Path] | None,
+        typer.Option("--leases", metavar="FILE", help="A lease file of Kea, dnsmasq or ISC dhcpd, or Kea's answer."),
+    ] = None,
+    ssdp: Annotated[bool, typer.Option("--ssdp", help="Ask the local network who is a Redfish service.")] = False,
+    ssdp_group: Annotated[
+        str,
+        typer.Option("--ssdp-group", help="Where --ssdp asks: ADDRESS or ADDRESS:PORT; for IPv6 ff02::c%INTERFACE."),
+    ] = GROUP,
     port: Annotated[
         int | None, typer.Option("--port", min=1, max=65535, help="Redfish port where none is given.")
     ] = None,
@@ -48,30 +65,43 @@ def discover(
     at_once: Annotated[
         int, typer.Option("--at-once", min=1, help="BMCs looked at at the same time.")
     ] = DEFAULT_AT_ONCE,
+    max_age: Annotated[
+        float, typer.Option("--max-age", min=0, help="Minutes for which a machine that was read is not read again.")
+    ] = MAX_AGE_MINUTES,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Read everything again: the same as --max-age 0.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
     """Sweep addresses for BMCs and claim them for the nodes of the inventory.
 
     Every BMC is asked for its service root without login, then for its identity. Factory logins may be sent to a BMC
-    whose certificate is not pinned yet; the login of the environment only to hosts that you name; a node's own login
-    only to the certificate pinned for it. The current address of a claimed BMC is recorded in the journal.
+    whose certificate is not pinned yet, first that of its own sticker; the login of the environment only to hosts
+    that you name; a node's own login only to the certificate pinned for it. The current address of a claimed BMC is
+    recorded in the journal.
+
+    Each machine is kept as soon as it is read: after Ctrl-C or a kill, the same command goes on where it stopped.
 
     Exit 0: done. 1: a BMC could not be read, or a machine cannot be given to one node.
     """
     cli: CliContext = context.obj
     with open_workspace(cli.site) as site:
         settings = site.repository.site.redfish
-        words = targets or _out_of_band_prefixes(site.repository)
-        places = targets_of(words, port or settings.port, allow_http=insecure_http)
-        limits = limits_of(settings)
-        limits = replace(
-            limits,
-            connect_timeout_s=min(limits.connect_timeout_s, SWEEP_CONNECT_TIMEOUT_S),
-            deadline_s=host_deadline or limits.deadline_s,
+        words = targets or ([] if leases or ssdp else _out_of_band_prefixes(site.repository))
+        found_port, now = port or settings.port, datetime.now(UTC)
+        listed = targets_of(words, found_port, now, lease_files=leases or (), allow_http=insecure_http)
+        for note in listed.notes:
+            cli.err.print(note, markup=False)
+        announced = _announced(cli.err, ssdp_group) if ssdp else []
+        places = {target.place: target for target in (*announced, *listed.targets)}
+        run = SweepRun(
+            site,
+            list(places.values()),
+            _limits(settings, host_deadline),
+            at_once,
+            timedelta() if fresh else timedelta(minutes=max_age),
+            cli.err,
         )
-        sightings: list[Sighting] = []
-        is_interrupted = _sweep(cli.err, site, places, limits, at_once, sightings)
-        found = _record(site, conclude(site.repository.nodes(), site.repository.blueprints, sightings))
+        is_interrupted = run.run()
+        found = _record(site, conclude(site.repository.nodes(), site.repository.blueprints, run.sightings))
     for item in found.claimed:
         if item.is_first_pin:
             name, fingerprint = item.claim.node.name, item.sighting.fingerprint
@@ -81,10 +111,34 @@ def discover(
     else:
         print_discovery(cli.out, found)
     if is_interrupted:
-        cli.err.print(f"interrupted: {len(sightings)} of {len(places)} addresses were looked at", markup=False)
+        cli.err.print(
+            f"interrupted: {len(run.sightings)} of {len(places)} addresses were looked at; "
+            "the same command goes on with the rest",
+            markup=False,
+        )
         return EXIT_INTERRUPTED
     has_errors = bool(found.failures or found.conflicts) or any(item.error for item in found.claimed)
     return 1 if has_errors else 0
+
+
+def _limits(settings: RedfishSettings, host_deadline_s: float | None) -> Limits:
+    limits = limits_of(settings)
+    return replace(
+        limits,
+        connect_timeout_s=min(limits.connect_timeout_s, SWEEP_CONNECT_TIMEOUT_S),
+        deadline_s=host_deadline_s or limits.deadline_s,
+    )
+
+
+def _announced(err: Console, group: str) -> list[Target]:
+    """Who answers an SSDP search; what is odd about an answer is told."""
+    address, _, number = group.partition(":") if group.count(":") == 1 else (group, "", "")
+    if number and not number.isdecimal():
+        raise UsageError("this is no port", where=group, expected="ADDRESS or ADDRESS:PORT")
+    answers = asyncio.run(search(address, int(number) if number else SSDP_PORT))
+    for answer in answers:
+        err.print(f"{answer.place} answers the SSDP search" + (f"; {answer.oddity}" if answer.oddity else ""))
+    return [Target(answer.place) for answer in answers]
 
 
 def _out_of_band_prefixes(repository: SiteRepository) -> list[str]:
@@ -94,26 +148,6 @@ def _out_of_band_prefixes(repository: SiteRepository) -> list[str]:
             "nothing to sweep", hint="name a prefix, a file or a host, or give the site an oob-management network"
         )
     return prefixes
-
-
-def _sweep(
-    err: Console, site: Workspace, places: tuple[Target, ...], limits: Limits, at_once: int, found: list[Sighting]
-) -> bool:
-    """Fill ``found`` as sightings come; returns whether somebody pressed Ctrl-C, and what was found stays."""
-    knowledge = SiteKnowledge(site.repository, site.journal, site.bmc_credentials)
-    err.print(f"sweeping {len(places)} addresses", markup=False)
-
-    async def run() -> None:
-        async for sighting in sweep(places, knowledge, limits, at_once):
-            found.append(sighting)
-            if sighting.outcome != "nothing" or sighting.is_failure:
-                err.print(f"[{len(found)}/{len(places)}] {sighting_line(sighting)}", markup=False)
-
-    try:
-        asyncio.run(run())
-    except KeyboardInterrupt:
-        return True
-    return False
 
 
 def _record(site: Workspace, found: Discovery) -> Discovery:

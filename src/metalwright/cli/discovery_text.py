@@ -36,6 +36,8 @@ def print_discovery(out: Console, found: Discovery) -> None:
             Text(f"\nunclaimed: {_machine(unclaimed.report)} at {unclaimed.sighting.target.key}; for a rack file:")
         )
         out.print(Text(unclaimed.yaml))
+    for value in sorted(found.repeated):
+        out.print(Text(f"\nrepeated: {value} is shown by several machines, so it tells none of them from another"))
     for conflict in found.conflicts:
         names = ", ".join(node.name for node in conflict.nodes)
         out.print(
@@ -51,7 +53,8 @@ def print_discovery(out: Console, found: Discovery) -> None:
 
 def _claimed_row(item: Claimed) -> tuple[str, ...]:
     sighting, report = item.sighting, item.claim.report
-    notes = [item.error or "", "certificate pinned at first use" if item.is_first_pin else ""]
+    read = f"read at {sighting.read_at:%H:%M:%SZ}" if sighting.read_at is not None else ""
+    notes = [item.error or "", read, "certificate pinned at first use" if item.is_first_pin else ""]
     notes += [f"{finding.code.removeprefix('identity-')} not given" for finding in item.claim.findings]
     return (
         item.claim.node.name,
@@ -87,6 +90,7 @@ def as_json(found: Discovery) -> dict[str, Any]:
             }
             for item in found.conflicts
         ],
+        "repeated": sorted(found.repeated),
         "missing": [
             {"node": node.name, "serial": node.serial, "uuid": node.uuid, "bmc_mac": node.bmc_mac}
             for node in found.missing
@@ -109,6 +113,7 @@ def _claimed_json(item: Claimed) -> dict[str, Any]:
         "login": item.sighting.login,
         "fingerprint": item.sighting.fingerprint,
         "pinned_now": item.is_first_pin,
+        "read_at": item.sighting.read_at.isoformat() if item.sighting.read_at is not None else None,
         "findings": [finding.to_json() for finding in item.claim.findings],
         "error": item.error,
     }
@@ -119,7 +124,8 @@ def _failure_json(sighting: Sighting) -> dict[str, Any]:
 
 
 def _place(sighting: Sighting) -> dict[str, Any]:
-    return {"address": sighting.target.place.host, "port": sighting.target.place.port}
+    place = sighting.target.place
+    return {"address": place.host, "port": place.port, "lease_mac": sighting.target.mac}
 
 
 def _identity(report: HardwareReport) -> dict[str, Any]:

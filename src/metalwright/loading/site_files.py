@@ -68,6 +68,11 @@ class SitePaths:
         return self.root / "blueprints"
 
     @property
+    def templates(self) -> Path:
+        """What is rendered onto nodes and servers."""
+        return self.root / "templates"
+
+    @property
     def images(self) -> Path:
         """``images``: the local catalogue, git-ignored."""
         return self.root / "images"

@@ -21,6 +21,7 @@ class RackSlice(Frozen):
 class Network(Frozen):
     """One VLAN with its prefixes. ``reserved`` are addresses or ``first-last`` ranges inside the prefix.
 
+    ``dhcp_pool`` is a range ``first-last`` that a DHCP server gives to machines that no node declares yet.
     ``pool``: routed addresses rather than a subnet, so that the first and the last address may be given, too.
     """
 
@@ -32,6 +33,7 @@ class Network(Frozen):
     gateway: Address | None = None
     gateway_v6: Address | None = None
     reserved: tuple[Text, ...] = ()
+    dhcp_pool: Text | None = None
     per_rack: tuple[RackSlice, ...] = ()
     pool: bool = False
     mtu: int | None = Field(default=None, ge=1280, le=9216)
@@ -47,6 +49,7 @@ class Network(Frozen):
         for item in self.reserved:
             if any(address not in network for address in self._bounds(item)):
                 raise ValueError(f"reserved {item} is outside {self.prefix}")
+        self._check_dhcp_pool(network)
         for part in self.per_rack:
             if netaddr.IPNetwork(part.prefix) not in network:
                 raise ValueError(f"per_rack {part.rack}: {part.prefix} is outside {self.prefix}")
@@ -63,20 +66,36 @@ class Network(Frozen):
         if self.gateway_v6 is not None and netaddr.IPAddress(self.gateway_v6) not in network:
             raise ValueError(f"gateway_v6 {self.gateway_v6} is outside {self.prefix_v6}")
 
+    def _check_dhcp_pool(self, network: netaddr.IPNetwork) -> None:
+        if self.dhcp_pool is None:
+            return
+        low, high = self._bounds(self.dhcp_pool)
+        if low not in network or high not in network:
+            raise ValueError(f"dhcp_pool {self.dhcp_pool} is outside {self.prefix}")
+        if self.gateway is not None and low <= netaddr.IPAddress(self.gateway) <= high:
+            raise ValueError(f"dhcp_pool {self.dhcp_pool} holds the gateway {self.gateway}")
+
     @staticmethod
     def _bounds(item: str) -> tuple[netaddr.IPAddress, netaddr.IPAddress]:
         first, _, last = item.partition("-")
         try:
             low, high = netaddr.IPAddress(first.strip()), netaddr.IPAddress((last or first).strip())
         except (netaddr.AddrFormatError, ValueError) as error:
-            raise ValueError(f"reserved {item!r} is not an address or a range first-last") from error
+            raise ValueError(f"{item!r} is not an address or a range first-last") from error
         if low > high:
-            raise ValueError(f"reserved {item!r} runs backwards")
+            raise ValueError(f"{item!r} runs backwards")
         return low, high
 
     def reserved_ranges(self) -> tuple[tuple[netaddr.IPAddress, netaddr.IPAddress], ...]:
         """The reserved ranges as pairs of first and last address."""
         return tuple(self._bounds(item) for item in self.reserved)
+
+    def dhcp_bounds(self) -> tuple[str, str] | None:
+        """First and last address of ``dhcp_pool``."""
+        if self.dhcp_pool is None:
+            return None
+        low, high = self._bounds(self.dhcp_pool)
+        return str(low), str(high)
 
 
 class Networks(Frozen):

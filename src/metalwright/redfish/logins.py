@@ -15,7 +15,7 @@ from metalwright.secrets.bmc_credentials import Candidate
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A login to try and where it comes from (``factory``, ``current``, ``environment``), for messages."""
+    """A login to try and where it comes from (``factory``, ``sticker``, ``current``, ``environment``), for messages."""
 
     credentials: Credentials
     origin: str
@@ -51,6 +51,6 @@ async def logged_in(contact: Contact, logins: Sequence[Login]) -> AsyncIterator[
     raise last or BmcAuthError("there is no login to try", where=contact.origin.url)
 
 
-def as_logins(candidates: Sequence[Candidate]) -> tuple[Login, ...]:
-    """Candidates of the secret store as logins of the client."""
-    return tuple(Login(Credentials(item.user, item.password.reveal()), item.origin) for item in candidates)
+def as_logins(candidates: Sequence[Candidate], origin: str | None = None) -> tuple[Login, ...]:
+    """Candidates of the secret store as logins of the client; ``origin`` replaces where they say they come from."""
+    return tuple(Login(Credentials(item.user, item.password.reveal()), origin or item.origin) for item in candidates)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -21,6 +21,7 @@ from metalwright.model.base import Frozen
 from metalwright.model.site import FactoryCredential
 from metalwright.secrets.passwords import PasswordRules, make_password
 from metalwright.secrets.references import read_secret
+from metalwright.secrets.stickers import Stickers
 from metalwright.secrets.store import SecretStore
 from metalwright.secrets.value import Secret
 
@@ -62,10 +63,22 @@ class _Record(Frozen):
 
 
 class BmcCredentials:
-    """Reads and changes the BMC logins in a secret store. ``base`` is the site directory of the references."""
+    """Reads and changes the BMC logins in a secret store.
 
-    def __init__(self, store: SecretStore, *, factory: Sequence[FactoryCredential] = (), base: Path = Path()) -> None:
+    ``base`` is the site directory of the references; ``units`` names the unit of each node as sticker lists do.
+    """
+
+    def __init__(
+        self,
+        store: SecretStore,
+        *,
+        factory: Sequence[FactoryCredential] = (),
+        base: Path = Path(),
+        units: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
         self._store = store
+        self.stickers = Stickers(store)
+        self._units = dict(units or {})
         self._factory = tuple(factory)
         self._base = base
         self._latch_key: bytes | None = None
@@ -80,11 +93,12 @@ class BmcCredentials:
     def candidates(self, node: str, manufacturer: str | None = None) -> tuple[Candidate, ...]:
         """Return the logins to try on a node's BMC, in order; each is tried once.
 
-        During a change these are two: the staged login and the one that it replaces. Else the current one, then the
-        factory's (those of other makers left out where ``manufacturer`` is known).
+        During a change these are two: the staged login and the one that it replaces. Else the current one, then that
+        of the unit's sticker, then the factory's (those of other makers left out where ``manufacturer`` is known).
         """
         record = self._read(node)
-        settled = ([self._own(record.current, "current")] if record.current else []) + self._of_factory(manufacturer)
+        own = [self._own(record.current, "current")] if record.current else []
+        settled = [*own, *self.of_unit(self._units.get(node, ())), *self._of_factory(manufacturer)]
         if record.staged is None:
             return tuple(settled)
         replaced = [item for item in settled if item.credential_id == record.staged.replaces]
@@ -93,6 +107,14 @@ class BmcCredentials:
     def factory(self, manufacturer: str | None = None) -> tuple[Candidate, ...]:
         """Return the factory logins alone, for a BMC that belongs to no node yet."""
         return tuple(self._of_factory(manufacturer))
+
+    def of_unit(self, keys: Sequence[str]) -> tuple[Candidate, ...]:
+        """Return the factory login of the unit with one of these :func:`unit_keys`, if a sticker list told it."""
+        found = self.stickers.find(keys) if keys else None
+        if found is None:
+            return ()
+        user, password = found
+        return (Candidate(credential_id(self.latch_key, user, password), user, password, "factory"),)
 
     def current(self, node: str) -> Candidate | None:
         """Return the login that is known to work, or ``None`` when metalwright has not made one yet."""

@@ -6,15 +6,18 @@ import contextlib
 import os
 import secrets
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 
 from metalwright.errors import SecretError
 from metalwright.loading.files import sync_directory
+from metalwright.model.rack import Node
 from metalwright.model.site import Site
 from metalwright.secrets.bmc_credentials import BmcCredentials
 from metalwright.secrets.commands import CommandStore
 from metalwright.secrets.encrypted import EncryptedFileStore
 from metalwright.secrets.references import read_secret
+from metalwright.secrets.sticker_file import unit_keys
 from metalwright.secrets.store import SecretStore
 from metalwright.secrets.value import Secret
 
@@ -44,9 +47,16 @@ def open_secrets(site: Site, state_dir: Path) -> SecretStore:
     return EncryptedFileStore(path, _own_key(state_dir / KEY_FILE, path))
 
 
-def open_bmc_credentials(site: Site, state_dir: Path) -> BmcCredentials:
-    """Return the BMC logins of a site."""
-    return BmcCredentials(open_secrets(site, state_dir), factory=site.factory_credentials, base=state_dir.parent)
+def open_bmc_credentials(site: Site, state_dir: Path, nodes: Iterable[Node] = ()) -> BmcCredentials:
+    """Return the BMC logins of a site; ``nodes`` are those whose stickers may be known."""
+    units = {node.name: keys_of(node) for node in nodes}
+    store = open_secrets(site, state_dir)
+    return BmcCredentials(store, factory=site.factory_credentials, base=state_dir.parent, units=units)
+
+
+def keys_of(node: Node) -> tuple[str, ...]:
+    """The names of a node's unit in sticker lists."""
+    return unit_keys(filter(None, [node.serial]), filter(None, [node.bmc_mac]))
 
 
 def _own_key(path: Path, store: Path) -> Secret:

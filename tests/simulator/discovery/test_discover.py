@@ -165,7 +165,7 @@ def test_a_changed_certificate_is_said_and_nothing_is_recorded(first: RunningSer
     assert site.run("discover", SWEEP).code == 0
     site.run("match", "lab-1")
     renew(first)
-    run = site.run("discover", SWEEP, "--json")
+    run = site.run("discover", SWEEP, "--json", "--fresh")
     assert run.code == 1
     assert "another certificate than the pinned one" in run.json["claimed"][0]["error"]
     logins = len(logins_at(first))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,11 @@ from metalwright.errors import UsageError
 from metalwright.redfish.discovery import targets_of
 from metalwright.redfish.places import Place
 
+NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
+
 
 def places(*words: str, port: int = 443) -> list[str]:
-    return [target.key for target in targets_of(words, port)]
+    return [target.key for target in targets_of(words, port, NOW).targets]
 
 
 @pytest.mark.parametrize(
@@ -35,7 +38,7 @@ def test_a_prefix_is_its_hosts_without_network_and_broadcast() -> None:
 
 
 def test_a_target_counts_once_and_a_named_one_stays_named() -> None:
-    targets = targets_of(["10.20.0.0/30", "10.20.0.1", "10.20.0.1:443"], 443)
+    targets = targets_of(["10.20.0.0/30", "10.20.0.1", "10.20.0.1:443"], 443, NOW).targets
     assert [(target.place, target.is_named) for target in targets] == [
         (Place("10.20.0.1", 443), True),
         (Place("10.20.0.2", 443), False),
@@ -53,9 +56,9 @@ def test_a_file_holds_targets_a_line_each(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_swept_is_wrong_usage(word: str) -> None:
     with pytest.raises(UsageError):
-        targets_of([word], 443)
+        targets_of([word], 443, NOW)
 
 
 def test_http_needs_permission() -> None:
-    (target,) = targets_of(["http://127.0.0.1:8000"], 443, allow_http=True)
+    (target,) = targets_of(["http://127.0.0.1:8000"], 443, NOW, allow_http=True).targets
     assert target.url == "http://127.0.0.1:8000"

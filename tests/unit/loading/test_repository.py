@@ -45,8 +45,8 @@ def test_errors_of_all_files_are_told_together(site: BrokenSite) -> None:
     ("file", "old", "new", "what", "line"),
     [
         (RACK, "name: n2", "name: n1", "the node name n1 is used twice", 8),
-        (RACK, "serial: S-2", "serial: s-1", "the serial s-1 is used twice", 8),
-        (RACK, "00:02,", "00:01,", "the MAC address 52:54:00:00:00:01 is used twice", 8),
+        (RACK, "serial: S-2", "serial: s-1", "the serial s-1 (n2) is used twice", 8),
+        (RACK, "00:02,", "00:01,", "the MAC address 52:54:00:00:00:01 (n2) is used twice", 8),
         (RACK, "unit: 3", "unit: 2", "node n2 overlaps node n1", 8),
         (RACK, "unit: 3", "unit: 10", "node n2 does not fit into rack r1", 8),
         (RACK, "site: s1", "site: s2", "rack r1 belongs to another site", 3),
@@ -82,7 +82,7 @@ def test_a_second_use_names_both_places(site: BrokenSite) -> None:
     site.edit(RACK, "serial: S-2", "serial: S-1")
     (error,) = site.errors()
     assert error.where == f"{site.root}/{RACK}:8:33"
-    assert error.found == f"first used at {site.root}/{RACK}:7:33"
+    assert error.found == f"first used at {site.root}/{RACK}:7:33, for S-1 (n1)"
 
 
 def test_one_uuid_in_two_byte_orders_is_one_uuid(site: BrokenSite) -> None:

@@ -76,7 +76,7 @@ def test_two_machines_that_look_like_one_node_get_nothing() -> None:
     twin = report_with(system=REPORT.system.model_copy(update={"id": "2"}))
     claims = claim([NODE], [REPORT, twin])
     assert claims.claimed == ()
-    assert {item.why for item in claims.conflicts} == {"several machines look like this node"}
+    assert {item.why for item in claims.conflicts} == {"only values that several machines show agree"}
 
 
 def test_one_bmc_at_two_addresses_is_one_machine() -> None:

@@ -12,11 +12,11 @@ Value = tuple[str, str, Callable[[], str]]
 
 def duplicates(noun: str, values: Iterable[Value], hint: str | None = None) -> Iterator[LoadingError]:
     """An error for each later use of a value."""
-    first: dict[str, Callable[[], str]] = {}
+    first: dict[str, tuple[Callable[[], str], str]] = {}
     for key, shown, where in values:
         if key in first:
-            yield LoadingError(
-                f"the {noun} {shown} is used twice", where=where(), found=f"first used at {first[key]()}", hint=hint
-            )
+            place, other = first[key]
+            found = f"first used at {place()}" + ("" if other == shown else f", for {other}")
+            yield LoadingError(f"the {noun} {shown} is used twice", where=where(), found=found, hint=hint)
         else:
-            first[key] = where
+            first[key] = where, shown

@@ -48,7 +48,7 @@ def _unique(files: SiteFiles) -> Iterator[LoadingError]:
     yield from duplicates(
         "serial",
         (
-            (_bare(node.serial), node.serial, partial(rack.where, "nodes", index, "serial"))
+            (_bare(node.serial), f"{node.serial} ({node.name})", partial(rack.where, "nodes", index, "serial"))
             for rack, index, node in nodes
             if node.serial is not None
         ),
@@ -57,7 +57,7 @@ def _unique(files: SiteFiles) -> Iterator[LoadingError]:
     yield from duplicates(
         "UUID",
         (
-            (min(uuid_forms(node.uuid)), node.uuid, partial(rack.where, "nodes", index, "uuid"))
+            (min(uuid_forms(node.uuid)), f"{node.uuid} ({node.name})", partial(rack.where, "nodes", index, "uuid"))
             for rack, index, node in nodes
             if node.uuid is not None
         ),
@@ -70,16 +70,16 @@ def _unique(files: SiteFiles) -> Iterator[LoadingError]:
 def _macs(nodes: list[tuple[Loaded[Rack], int, Node]]) -> Iterator[Value]:
     for rack, index, node in nodes:
         if node.bmc_mac is not None:
-            yield node.bmc_mac, node.bmc_mac, partial(rack.where, "nodes", index, "bmc_mac")
+            yield node.bmc_mac, f"{node.bmc_mac} ({node.name})", partial(rack.where, "nodes", index, "bmc_mac")
         for number, port in enumerate(node.ports):
-            yield port.mac, port.mac, partial(rack.where, "nodes", index, "ports", number, "mac")
+            yield port.mac, f"{port.mac} ({node.name})", partial(rack.where, "nodes", index, "ports", number, "mac")
 
 
 def _bmc_addresses(nodes: list[tuple[Loaded[Rack], int, Node]]) -> Iterator[Value]:
     for rack, index, node in nodes:
         if node.bmc_address is not None:
             shown = f"{node.bmc_address}:{node.bmc_port}" if node.bmc_port else node.bmc_address
-            yield shown, shown, partial(rack.where, "nodes", index, "bmc_address")
+            yield shown, f"{shown} ({node.name})", partial(rack.where, "nodes", index, "bmc_address")
 
 
 def _bare(serial: str) -> str:

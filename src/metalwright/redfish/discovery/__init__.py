@@ -6,13 +6,13 @@ from metalwright.redfish.discovery.outcome import (
     Discovery,
     Unclaimed,
     conclude,
-    fitting_blueprints,
-    rack_yaml,
     record,
 )
+from metalwright.redfish.discovery.rack_entry import fitting_blueprints, rack_yaml
 from metalwright.redfish.discovery.sighting import RootFacts, Sighting
+from metalwright.redfish.discovery.sighting_log import SightingLog
 from metalwright.redfish.discovery.sweep import sweep
-from metalwright.redfish.discovery.targets import Target, targets_of
+from metalwright.redfish.discovery.targets import Target, TargetList, targets_of
 from metalwright.redfish.discovery.visit import Expected, Knowledge, visit
 
 __all__ = [
@@ -23,7 +23,9 @@ __all__ = [
     "Knowledge",
     "RootFacts",
     "Sighting",
+    "SightingLog",
     "Target",
+    "TargetList",
     "Unclaimed",
     "conclude",
     "fitting_blueprints",

@@ -9,11 +9,10 @@ from typing import Protocol
 
 from metalwright.errors import MetalwrightError
 from metalwright.matching import Claim, Conflict, claim
-from metalwright.matching.names import is_any_model, is_same_maker
-from metalwright.model.base import is_filler
 from metalwright.model.blueprint import Blueprint
 from metalwright.model.rack import Node
 from metalwright.model.report import HardwareReport
+from metalwright.redfish.discovery.rack_entry import rack_yaml
 from metalwright.redfish.discovery.sighting import Sighting
 from metalwright.redfish.pins import PinStore
 
@@ -54,6 +53,8 @@ class Discovery:
     conflicts: tuple[Conflict, ...]
     missing: tuple[Node, ...]
     sightings: tuple[Sighting, ...]
+    repeated: frozenset[str] = frozenset()
+    """Identity values that several machines show: ``serial ABC123``."""
 
     @property
     def failures(self) -> tuple[Sighting, ...]:
@@ -68,11 +69,17 @@ def conclude(nodes: Sequence[Node], blueprints: dict[str, Blueprint], sightings:
     return Discovery(
         claimed=tuple(Claimed(item, origin[id(item.report)]) for item in outcome.claimed),
         unclaimed=tuple(
-            Unclaimed(report, origin[id(report)], rack_yaml(report, blueprints)) for report in outcome.unclaimed
+            Unclaimed(
+                report,
+                origin[id(report)],
+                rack_yaml(report, blueprints, lease_mac=origin[id(report)].target.mac, repeated=outcome.repeated),
+            )
+            for report in outcome.unclaimed
         ),
         conflicts=outcome.conflicts,
         missing=outcome.missing,
         sightings=tuple(sightings),
+        repeated=outcome.repeated,
     )
 
 
@@ -90,45 +97,5 @@ def record(found: Claimed, pins: PinStore, book: BmcAddressBook, when: datetime)
             pins.record(name, sighting.fingerprint)
     except MetalwrightError as error:
         return Claimed(found.claim, sighting, error=f"{error.what}: pinned {error.expected}, shown {error.found}")
-    book.record(name, sighting.target.place.host, sighting.target.place.port, when)
+    book.record(name, sighting.target.place.host, sighting.target.place.port, sighting.read_at or when)
     return Claimed(found.claim, sighting, is_first_pin=is_first)
-
-
-def rack_yaml(report: HardwareReport, blueprints: dict[str, Blueprint]) -> str:
-    """The lines for ``nodes:`` of a rack file: paste them, then choose name and unit."""
-    keys = {
-        "serial": report.system.serial if not is_filler(report.system.serial) else None,
-        "uuid": report.system.uuid,
-        "bmc_mac": (report.bmc.macs or (None,))[0],
-    }
-    given = {key: value for key, value in keys.items() if value is not None}
-    fitting = fitting_blueprints(report, blueprints)
-    lines = ["- name: NAME  # choose", "  unit: 1  # lowest unit in the rack"]
-    lines += [f'  {key}: "{value}"' for key, value in given.items()]
-    if len(given) < 2:
-        lines.append("  # two identity keys are needed; the BMC gives fewer: read the stickers")
-    described = " ".join(filter(None, (report.system.manufacturer, report.system.model))) or "this machine"
-    choice = f"{fitting[-1]}" if fitting else f"NAME@VERSION  # no blueprint names {described}"
-    lines.append(f"  blueprint: {choice}")
-    return "\n".join(lines)
-
-
-def fitting_blueprints(report: HardwareReport, blueprints: dict[str, Blueprint]) -> list[str]:
-    """The refs of the blueprints that name this maker and model, oldest version first."""
-    maker, model = report.system.manufacturer, report.system.model
-    return sorted(
-        (
-            ref
-            for ref, blueprint in blueprints.items()
-            if maker is not None
-            and model is not None
-            and is_same_maker(blueprint.hardware.system.manufacturer, maker)
-            and is_any_model(blueprint.hardware.system.models, model)
-        ),
-        key=_by_version,
-    )
-
-
-def _by_version(ref: str) -> tuple[str, tuple[int, ...]]:
-    name, _, version = ref.partition("@")
-    return name, tuple(int(part) for part in version.split("."))

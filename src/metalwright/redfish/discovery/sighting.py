@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Literal
 
 from metalwright.model.report import HardwareReport
@@ -16,7 +17,10 @@ FAILURES: frozenset[Outcome] = frozenset({"login-refused", "deadline", "failed"}
 
 @dataclass(frozen=True)
 class Sighting:
-    """The outcome at one target. ``root`` is what the service root says to anybody; ``seconds`` is how long it took."""
+    """The outcome at one target. ``root`` is what the service root says to anybody; ``seconds`` is how long it took.
+
+    ``read_at`` is set where an earlier sweep read the machine and this one did not read it again.
+    """
 
     target: Target
     outcome: Outcome
@@ -27,6 +31,7 @@ class Sighting:
     login: str | None = None
     error: str | None = None
     seconds: float = 0.0
+    read_at: datetime | None = None
 
     @property
     def is_failure(self) -> bool:

@@ -1,10 +1,11 @@
-"""What to sweep: prefixes, files of them, single hosts."""
+"""What to sweep: prefixes, single hosts, files of them, and DHCP lease files."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -12,19 +13,27 @@ import netaddr
 
 from metalwright.errors import UsageError
 from metalwright.redfish.client import origin_of
+from metalwright.redfish.discovery.leases import LeaseFile, read_leases
+from metalwright.redfish.discovery.leases.recognition import KINDS
 from metalwright.redfish.places import Place
 
 MAX_TARGETS = 65_536
+MAX_BAD_LINES_TOLD = 5
 _HOST = re.compile(r"^[A-Za-z0-9.:_%/\[\]-]+$")
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One place to look at. ``is_named``: somebody wrote this very host, so that silence there is a failure."""
+    """One place to look at. ``is_named``: somebody wrote this very host, so that silence there is a failure.
+
+    ``mac`` and ``hostname`` are what the DHCP server knows of whoever has the address.
+    """
 
     place: Place
     scheme: str = "https"
     is_named: bool = False
+    mac: str | None = None
+    hostname: str | None = None
 
     @property
     def url(self) -> str:
@@ -37,41 +46,92 @@ class Target:
         return str(self.place)
 
 
-def targets_of(words: Iterable[str], port: int, *, allow_http: bool = False) -> tuple[Target, ...]:
-    """Every target once, in the order written. A word is a prefix, a host, ``host:port``, a URL, or a file of such.
+@dataclass(frozen=True)
+class TargetList:
+    """Every target once, and what a person should know of the files that they came from."""
 
-    In files, blank lines and what follows ``#`` do not count.
+    targets: tuple[Target, ...]
+    notes: tuple[str, ...] = ()
+
+
+def targets_of(
+    words: Iterable[str], port: int, now: datetime, *, lease_files: Iterable[Path] = (), allow_http: bool = False
+) -> TargetList:
+    """Every target once, in the order written. A word is a prefix, a host, ``host:port``, a URL, or a file.
+
+    A file holds such words (blank lines and what follows ``#`` do not count), or is a DHCP lease file, which is seen
+    in its text. Of ``lease_files`` each must be one. Leases that do not hold at ``now`` are left out.
 
     Raises:
         UsageError: a word that is none of these, http without permission, or more than 65,536 targets.
     """
-    found: dict[Place, Target] = {}
-    for target in _expanded(words, port, allow_http):
-        known = found.get(target.place)
-        if known is None or (target.is_named and not known.is_named):
-            found[target.place] = target
-        if len(found) > MAX_TARGETS:
-            raise UsageError(
-                "too many addresses to sweep", expected=f"at most {MAX_TARGETS}", hint="name smaller prefixes"
-            )
-    return tuple(found.values())
-
-
-def _expanded(words: Iterable[str], port: int, allow_http: bool) -> Iterator[Target]:
+    reading = _Reading(port, now, allow_http)
+    for path in lease_files:
+        reading.lease_file(path)
     for word in words:
+        reading.word(word)
+    return TargetList(tuple(reading.found.values()), tuple(reading.notes))
+
+
+@dataclass
+class _Reading:
+    port: int
+    now: datetime
+    allow_http: bool
+    found: dict[Place, Target] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def word(self, word: str) -> None:
         path = Path(word)
-        if "://" not in word and path.is_file():
-            yield from _expanded(_lines(path), port, allow_http)
-        else:
-            yield from _of_word(word, port, allow_http)
+        if "://" in word or not path.is_file():
+            self._take(_of_word(word, self.port, self.allow_http))
+            return
+        text = _text(path)
+        leases = read_leases(text)
+        if leases is not None:
+            self._leases(path, leases)
+            return
+        for raw in text.splitlines():
+            if line := raw.partition("#")[0].strip():
+                self.word(line)
+
+    def lease_file(self, path: Path) -> None:
+        leases = read_leases(_text(path))
+        if leases is None:
+            raise UsageError("this is no lease file that metalwright knows", where=str(path), expected=KINDS)
+        self._leases(path, leases)
+
+    def _leases(self, path: Path, leases: LeaseFile) -> None:
+        self.notes.append(f"{path}: {leases.summary(self.now)}")
+        self.notes += [f"{path}: {line}" for line in leases.bad[:MAX_BAD_LINES_TOLD]]
+        if len(leases.bad) > MAX_BAD_LINES_TOLD:
+            self.notes.append(f"{path}: {len(leases.bad) - MAX_BAD_LINES_TOLD} more lines cannot be read")
+        self._take(
+            Target(Place(lease.address, self.port), mac=lease.mac, hostname=lease.hostname)
+            for lease in leases.valid_at(self.now)
+        )
+
+    def _take(self, targets: Iterable[Target]) -> None:
+        for target in targets:
+            known = self.found.get(target.place)
+            self.found[target.place] = target if known is None else _merged(known, target)
+            if len(self.found) > MAX_TARGETS:
+                raise UsageError(
+                    "too many addresses to sweep", expected=f"at most {MAX_TARGETS}", hint="name smaller prefixes"
+                )
 
 
-def _lines(path: Path) -> list[str]:
+def _merged(known: Target, other: Target) -> Target:
+    """One place from two sources: named if either names it, with what DHCP knows."""
+    best = other if other.is_named and not known.is_named else known
+    return replace(best, mac=known.mac or other.mac, hostname=known.hostname or other.hostname)
+
+
+def _text(path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError("the file of targets cannot be read", where=str(path), found=str(error)) from error
-    return [line for raw in text.splitlines() if (line := raw.partition("#")[0].strip())]
 
 
 def _of_word(word: str, port: int, allow_http: bool) -> Iterator[Target]:

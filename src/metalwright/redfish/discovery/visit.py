@@ -45,6 +45,10 @@ class Knowledge(Protocol):
         """Logins that machines leave the factory with, in the order to try."""
         ...
 
+    def unit_logins(self, target: Target, root: RootFacts) -> Sequence[Login]:
+        """The factory login of this very unit, if a sticker list tells it and something names the unit."""
+        ...
+
     def site_login(self) -> Login | None:
         """A login that opens more than one machine."""
         ...
@@ -102,6 +106,8 @@ async def _visit(target: Target, knowledge: Knowledge, limits: Limits) -> Sighti
         if expected is not None and expected.fingerprint is not None and not is_known:
             return replace(seen, outcome="failed", error=_changed(expected, fingerprint))
         return replace(seen, outcome="login-refused" if logins else "no-login", error=_one_line(error))
+    except BmcAnswerError as error:
+        return replace(seen, outcome="failed", error=_one_line(error))  # it has a service root, so it is a BMC
     found: Outcome = "identified" if reports else "no-host"
     return replace(seen, outcome=found, reports=tuple(reports), login=login.origin if login is not None else None)
 
@@ -115,7 +121,9 @@ def _logins(target: Target, knowledge: Knowledge, root: RootFacts, expected: Exp
     own = expected.logins if expected is not None else ()
     site = knowledge.site_login()
     may_send_site = expected is not None or target.is_named
-    logins = [*own, *([site] if site is not None and may_send_site else []), *knowledge.factory_logins(root.vendor)]
+    unit = knowledge.unit_logins(target, root)
+    factory = knowledge.factory_logins(root.vendor)
+    logins = [*own, *([site] if site is not None and may_send_site else []), *unit, *factory]
     return tuple({(item.credentials.username, item.credentials.password): item for item in reversed(logins)}.values())[
         ::-1
     ]

@@ -10,6 +10,8 @@ _VIRTUAL_MEDIA = re.compile(r"\bvirtual\s*(cd-?rom|hdisk|floppy|media|disk|hd|dv
 _BACKPLANE = re.compile(r"backplane|enclosure|expander", re.IGNORECASE)
 _DUMMY_PSU = re.compile(r"^PWS-DF\d", re.IGNORECASE)
 _BMC_LINK = re.compile(r"^(to[-_ ]?(manager|host|bmc)|usb\d*|rndis\d*|tmfifo.*|hostusb.*)$", re.IGNORECASE)
+_USB_NAME = re.compile(r"^enx[0-9a-f]{12}$", re.IGNORECASE)
+"""What Linux calls a USB network device; with a made-up MAC it is the BMC's (canonical/cloud-init #3892)."""
 _SIMULATED = re.compile(r"\s*--\s*SIMULATED$")
 _SETTINGS_TWIN = re.compile(r"^(settings|sd|pending)$", re.IGNORECASE)
 
@@ -33,7 +35,14 @@ def is_bmc_link(interface: Resource) -> bool:
     """The USB network link between host and BMC appears among the host's NICs (ToManager; random MAC on each boot)."""
     if interface.link("Links", "HostInterface") is not None:
         return True
-    return any(_BMC_LINK.match(text) for text in (interface.id, interface.text("Name") or ""))
+    names = (interface.id, interface.text("Name") or "")
+    return any(_BMC_LINK.match(name) or (_USB_NAME.match(name) and _is_made_up(interface)) for name in names)
+
+
+def _is_made_up(interface: Resource) -> bool:
+    """Whether the MAC has the bit of addresses that no maker gave."""
+    mac = interface.mac("PermanentMACAddress") or interface.mac("MACAddress")
+    return mac is not None and bool(int(mac[:2], 16) & 0x02)
 
 
 def model_as_sold(model: str | None) -> str | None:
