@@ -115,5 +115,7 @@ def _alone(site: LabSite, handler: _Lines) -> Iterator[None]:
         finally:
             logger.removeHandler(handler)
             logger.setLevel(level)
+            if services_at.cache_info().currsize:
+                services_at(site.root.resolve()).workspace.journal.close()
             for cache in caches:
                 cache.cache_clear()

@@ -134,8 +134,13 @@ def spec_of(index: int, *, bmc_changes: Mapping[str, Any] | None = None, **chang
 
 
 @contextmanager
-def lab_site(root: Path, count: int, octet: int, *, prefix: str = "127.83", **changes: Any) -> Iterator[LabSite]:
-    """A site of ``count`` machines in memory whose BMCs listen on <prefix>.<octet>.0/24."""
+def lab_site(
+    root: Path, count: int, octet: int, *, prefix: str = "127.83", site: str = "", **changes: Any
+) -> Iterator[LabSite]:
+    """A site of ``count`` machines in memory whose BMCs listen on <prefix>.<octet>.0/24.
+
+    ``site`` are further lines of its ``site.yaml``.
+    """
     with ExitStack() as stack:
         machines = {}
         nodes = []
@@ -144,9 +149,12 @@ def lab_site(root: Path, count: int, octet: int, *, prefix: str = "127.83", **ch
             service = stack.enter_context(service_in_thread(spec, f"{prefix}.{octet}.{index}"))
             machines[spec.name] = service
             nodes.append(_node_lines(spec, service))
-        create_site(root, inventory={"site.yaml": SITE, "networks.yaml": NETWORKS, "racks/rack-1.yaml": _rack(nodes)})
+        networks = NETWORKS.replace("127.83.64.", f"{prefix}.64.")
+        create_site(
+            root, inventory={"site.yaml": SITE + site, "networks.yaml": networks, "racks/rack-1.yaml": _rack(nodes)}
+        )
         allocations = [
-            Allocation(address=f"127.83.64.{octet + index}", network="oob", node=f"lab-{index}")
+            Allocation(address=f"{prefix}.64.{octet + index}", network="oob", node=f"lab-{index}")
             for index in range(1, count + 1)
         ]
         write_addresses(root / "inventory" / "addresses.lock", AddressLock(allocations=tuple(allocations)))

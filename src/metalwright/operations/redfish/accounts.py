@@ -7,8 +7,7 @@ from typing import Any
 
 from pyinfra.api.command import QuoteString, StringCommand
 from pyinfra.api.operation import operation
-from pyinfra.api.state import StateStage
-from pyinfra.context import host, state
+from pyinfra.context import host
 
 from metalwright.facts.redfish import Accounts, Login
 from metalwright.operations.redfish.requests import (
@@ -48,13 +47,13 @@ def own_login(user: str, made_before: str | None = None) -> Commands:
     if login["origin"] == "environment":
         yield refuse("a BMC given by its address keeps its password: there is no store for a new one")
         return
+    if login["origin"] == "staged" or login["must_change"]:
+        next_step = [line(f"account {user}", "unknown", ROLE)] if login["user"] != user else []
+        show_diff([line(f"password of {login['user']}", login["origin"], "our own"), *next_step])
     if login["origin"] == "staged":
-        show_diff([line(f"password of {login['user']}", "staged", "our own")])
         yield from _prove()
     elif login["must_change"]:
         yield from _new_password(login)
-        if state.current_stage == StateStage.Prepare:
-            return  # the BMC shows nothing more before its password is changed
     is_settled = login["origin"] == "current" and not login["is_staged"]
     if is_settled and (login["user"] == user or login["is_shared"]):
         if made_before is None or (login["made"] or "") >= made_before:
@@ -67,7 +66,8 @@ def own_login(user: str, made_before: str | None = None) -> Commands:
 
 def _new_password(login: Seen, *, is_shared: bool = False) -> Commands:
     """Give the account that we log in with another password of our own."""
-    show_diff([line(f"password of {login['user']}", login["origin"], "our own")])
+    if not login["must_change"]:
+        show_diff([line(f"password of {login['user']}", login["origin"], "our own")])
     yield StringCommand("SECRET", "stage", *(["--shared"] if is_shared or login["is_shared"] else []))
     yield patch("@own-account", {"Password": STAGED}, is_unproven=True)
     yield StringCommand("LOGIN", "staged-password", "--restore", "@own-account")
@@ -146,10 +146,10 @@ def barred(users: Sequence[str], is_required: bool = False) -> Commands:
         yield refuse("default accounts stay as they are until metalwright has an administrator's account of its own")
         return
     show_diff([line(f"account {account['user']}", account["is_enabled"], False) for account in open_ones])
+    show_diff([line(f"factory passwords of {user}", "not tried", "refused") for user in doubtful])
     for account in open_ones:
         yield patch(account["uri"], {"Enabled": False}, is_optional=not is_required)
         yield expect(account["uri"], {"Enabled": False}, is_optional=not is_required)
-    show_diff([line(f"factory passwords of {user}", "not tried", "refused") for user in doubtful])
     for user in dict.fromkeys([*(account["user"] for account in open_ones), *doubtful]):
         is_again = any(account["user"] == user for account in open_ones)
         yield StringCommand("REFUSED", QuoteString(user), *(["--again"] if is_again else []))
@@ -175,8 +175,8 @@ def enabled(users: Sequence[str], is_enabled: bool) -> Commands:
     if not wrong:
         host.noop("accounts are as wanted")
         return
+    show_diff([line(f"account {account['user']}", account["is_enabled"], is_enabled) for account in wrong])
     for account in wrong:
-        show_diff([line(f"account {account['user']}", account["is_enabled"], is_enabled)])
         yield patch(account["uri"], {"Enabled": is_enabled})
         yield expect(account["uri"], {"Enabled": is_enabled})
 

@@ -51,13 +51,13 @@ def clock(servers: Sequence[str], is_required: bool = False) -> Commands:
     if is_ntp and is_right:
         host.noop("NTP and clock are as wanted")
         return
+    lines = [] if is_ntp else [line("NTP", seen["servers"] if seen["is_ntp"] else "off", list(servers))]
+    show_diff(lines + ([] if is_right else [line("BMC clock", seen["time"], "the right time")]))
     if not is_ntp:
-        show_diff([line("NTP", seen["servers"] if seen["is_ntp"] else "off", list(servers))])
         wanted = {"NTP": {"ProtocolEnabled": True, "NTPServers": list(servers)}}
         yield patch(seen["uri"], wanted)
         yield expect(seen["uri"], wanted, within_s=10)
     if not is_right:
-        show_diff([line("BMC clock", seen["time"], "the right time")])
         yield StringCommand("CLOCK", "set", "--within", f"{CLOCK_S:g}" if seen["uri"] else "0")
 
 

@@ -162,7 +162,10 @@ def unreadable(what: str) -> StringCommand:
 
 
 def show_diff(lines: Iterable[str]) -> None:
-    """Print ``name: current → desired`` lines where ``--diff`` was given; once, before anything is changed."""
+    """Print ``name: current → desired`` lines where ``--diff`` was given; once, before anything is changed.
+
+    Call it before the first command is yielded: pyinfra's preparation looks no further.
+    """
     if state.config.DIFF and state.current_stage == StateStage.Prepare:
         for line in lines:
             host.log(f"  {line}", logger.info)
