@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from metalwright.acceptance.catalogue import KNOWN_TESTS
 from metalwright.acceptance.links import Link
-from metalwright.model.blueprint import Blueprint
+from metalwright.matching.memory import module_size_gib
+from metalwright.matching.witnesses import witness_of
+from metalwright.model.blueprint import Blueprint, Hardware
 from metalwright.model.image import Image, Stamp
 from metalwright.model.package import package_pins
 from metalwright.model.rack import Node
@@ -26,12 +28,20 @@ SSHD_SETTINGS = {
 
 
 def expectations(
-    blueprint: Blueprint, node: Node, *, site: Site, links: Sequence[Link], stamp: Stamp, image: Image | None = None
+    blueprint: Blueprint,
+    node: Node,
+    *,
+    site: Site,
+    links: Sequence[Link],
+    stamp: Stamp,
+    image: Image | None = None,
+    deferred: Collection[str] = (),
 ) -> dict[str, Any]:
     """Everything to be checked, by kind: ``{"schema": 1, "node": …, "checks": {kind: [{"id": …, …}]}}``.
 
     Kinds are the test functions of the suite (``package`` → ``test_package``); ids are unique within their kind.
-    ``image`` adds the kernel that belongs to it.
+    ``image`` adds the kernel that belongs to it, ``deferred`` (codes of findings that the BMC left open) the checks in
+    which a better witness speaks.
     """
     checks = {
         "hostname": [{"id": "name", "hostname": node.name, "fqdn": f"{node.name}.{site.domain}"}],
@@ -45,6 +55,7 @@ def expectations(
         "sshd": [{"id": key, "value": value} for key, value in SSHD_SETTINGS.items()],
         "ports": [{"id": "tcp", "allowed": allowed_ports(blueprint)}],
         **_hardware(blueprint, node),
+        **_better_witnesses(blueprint, deferred),
         "measured": _measured(blueprint),
     }
     return {"schema": 1, "node": node.name, "checks": {kind: items for kind, items in checks.items() if items}}
@@ -92,6 +103,27 @@ def _hardware(blueprint: Blueprint, node: Node) -> dict[str, list[dict[str, Any]
         ],
         "gpus": [{"id": "host", **hardware.gpus.to_json()}] if hardware.gpus else [],
     }
+
+
+def _better_witnesses(blueprint: Blueprint, deferred: Collection[str]) -> dict[str, list[dict[str, Any]]]:
+    """Checks that only a silent BMC calls for: firmware tables and drivers name things in words of their own."""
+    hardware, alternates = blueprint.hardware, blueprint.hardware.alternates
+    witnesses = filter(None, map(witness_of, deferred))
+    asked = {prefix.removesuffix(":") for witness in witnesses for prefix in witness.checks}
+    product = {**hardware.system.to_json(), "models": [*hardware.system.models, *alternates.get("system", ())]}
+    cpus = {"count": hardware.cpus.count, "models": [*hardware.cpus.models, *alternates.get("cpus", ())]}
+    checks = {
+        "product": [{"id": "smbios", **product}],
+        "cpu_model": [{"id": "smbios", **cpus}] if hardware.cpus.models else [],
+        "dimms": [{"id": "smbios", **hardware.memory.to_json(), "size_gib": module_size_gib(hardware.memory)}],
+        "gpu_model": [{"id": "driver", **_gpu_models(hardware)}] if hardware.gpus else [],
+    }
+    return {kind: items for kind, items in checks.items() if kind in asked}
+
+
+def _gpu_models(hardware: Hardware) -> dict[str, Any]:
+    wanted = hardware.gpus.to_json() if hardware.gpus is not None else {}
+    return {**wanted, "models": [wanted["model"], *hardware.alternates.get("gpus", ())]}
 
 
 def _measured(blueprint: Blueprint) -> list[dict[str, Any]]:

@@ -13,6 +13,10 @@ LSBLK = "lsblk --json --bytes --output NAME,TYPE,SIZE,TRAN,SERIAL,WWN,RO,RM,MOUN
 """The command whose output :func:`lsblk_disks` reads."""
 
 
+DRIVER_GPUS = {"nvidia": "nvidia-smi --query-gpu=name,memory.total --format=csv,noheader,nounits"}
+"""By maker, the command whose output :func:`driver_gpus` reads; memory is in MiB."""
+
+
 class CpuSockets(Frozen):
     """Sockets and cores of one socket."""
 
@@ -195,3 +199,9 @@ def dd_mb_per_s(text: str) -> float:
     if found is None:
         raise ValueError(f"dd gave no result: {text.strip()[-200:]!r}")
     return round(int(found[1]) / float(found[2]) / 1e6, 1)
+
+
+def driver_gpus(csv_text: str) -> tuple[tuple[str, float], ...]:
+    """Name and memory in GiB of each GPU, from lines ``NAME, MIB``; what is no such line is left out."""
+    lines = (line.rpartition(",") for line in csv_text.splitlines())
+    return tuple((name.strip(), float(mib) / 1024) for name, _, mib in lines if name and mib.strip().isdigit())

@@ -196,7 +196,7 @@ def _ready(seen: ReadyObservation, history: History) -> Decision:
             code="unsettled",
             what="facts that the BMC could not tell were not settled by a better witness",
             found=", ".join(seen.unsettled),
-            hint="add an acceptance check for them, or a BMC firmware that reports them",
+            hint="`metalwright match` says who can tell each fact; what only a person sees goes into the rack file",
         )
     if seen.is_recorded:
         return Done({})

@@ -34,7 +34,7 @@ def key_finding(node: Node, key: IdentityKey, report: HardwareReport) -> Finding
         code=f"identity-{key}",
         verdict="FAIL" if found else "DEFERRED",
         slot=key,
-        expected=f"{key} {expected}",
+        expected=str(expected),
         found=", ".join(found) if found else "not given by the BMC",
         source=source_of(report),
         hint=_hint(key, bool(found)),

@@ -90,7 +90,8 @@ class NodeBmcs:
 
 def identity_failures(node: Node, report: HardwareReport) -> list[str]:
     """The identity keys that contradict, in words."""
-    return [f"{item.expected}, found {item.found}" for item in identity_matches(node, report) if item.verdict == "FAIL"]
+    failures = [item for item in identity_matches(node, report) if item.verdict == "FAIL"]
+    return [f"{item.slot} {item.expected}, found {item.found}" for item in failures]
 
 
 def report_of(node: Node, reports: Collection[HardwareReport]) -> HardwareReport:

@@ -19,11 +19,12 @@ from metalwright.errors import AcceptanceError
 from metalwright.imaging.ordering import login_key, pinned_image
 from metalwright.lifecycle.observations import AcceptObservation, ReadyObservation
 from metalwright.loading.locks import read_known_good, write_known_good
+from metalwright.matching import match
 from metalwright.model.addresses import KnownGood, KnownGoodLock
 from metalwright.model.certificate import Certificate
 from metalwright.model.image import Stamp
 from metalwright.model.phase import NodeState
-from metalwright.runner.deferrals import unsettled
+from metalwright.runner.deferrals import unheard, unsettled
 from metalwright.runner.file_lock import exclusive
 from metalwright.runner.observe_bmc import BmcObserver
 from metalwright.runner.observe_os import look_at_os
@@ -49,14 +50,15 @@ class Accepting:
         """The certificate in force."""
         return self.directory / "certificate.json"
 
-    def observe(self, software_changed: bool) -> AcceptObservation:
-        """The certificate in force, if it is authentic and still about this recipe."""
+    def observe(self, software_changed: bool, deferred: tuple[str, ...] = ()) -> AcceptObservation:
+        """The certificate in force, if it is authentic, about this recipe, and heard what the BMC leaves open now."""
         recipe = self.workspace.recipe(self.node)
         certificate = self.certificate()
         is_valid = (
             certificate is not None
             and certificate.verdict == "PASS"
             and certificate.recipe == recipe
+            and not unheard(deferred, certificate.tests)
             and self._is_of_this_system(certificate)
         )
         return AcceptObservation(recipe, certificate, is_valid, software_changed)
@@ -146,6 +148,7 @@ class Accepting:
             links=links(blueprint, node, repository.networks, allocated),
             stamp=stamp,
             image=pinned_image(workspace, self.node)[0],
+            deferred=[item.code for item in match(blueprint, self.bmc.report(), node).findings],
         )
         return Job(workspace.ssh_target(self.node), self._host_key(), expected, login_key(workspace))
 

@@ -73,7 +73,7 @@ class NodeHandlers:
             Phase.HARDEN: self._harden,
             Phase.IMAGE: self._image,
             Phase.SOFTWARE: self._software,
-            Phase.ACCEPT: lambda: self.accepting.observe(self.software_changed),
+            Phase.ACCEPT: lambda: self.accepting.observe(self.software_changed, deferred),
             Phase.READY: lambda: self.accepting.observe_ready(deferred),
         }
         return observers[phase]()

@@ -35,7 +35,7 @@ def test_what_the_bmc_does_not_tell_is_deferred_never_agreement() -> None:
 
 def test_another_serial_says_both_values_and_who_said_so() -> None:
     (finding,) = identity_matches(NODE, system(serial="OTHER1"))
-    assert (finding.verdict, finding.expected, finding.found) == ("FAIL", "serial E282584J5282879", "OTHER1")
+    assert (finding.verdict, finding.expected, finding.found) == ("FAIL", "E282584J5282879", "OTHER1")
     assert finding.source == "BMC 10.20.0.11, system 1"
 
 
