@@ -135,7 +135,7 @@ def node_endpoint(name: str) -> Endpoint:
             is_lockdown_declared=site.hardening.lockdown is True,
         ),
         pins=workspace.journal.pins,
-        latch=JournalLatch(workspace.journal.refused_logins, workspace.bmc_credentials.latch_key),
+        latch=JournalLatch.of(workspace.journal.refused_logins, workspace.bmc_credentials),
         limits=Limits(redfish.connect_timeout_s, redfish.read_timeout_s, in_flight=redfish.requests_in_flight),
         declared=Declared(
             node.serial if "serial" in node.identity else None, node.uuid if "uuid" in node.identity else None

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
 
 from sqlalchemy import delete, insert, select, update
 
@@ -11,6 +15,7 @@ from metalwright.journal.database import Database
 from metalwright.journal.events import Events
 from metalwright.journal.records import BmcAddress, CertificatePin, RefusedLogin
 from metalwright.journal.tables import BmcAddressRow, CertificatePinRow, LatchRow
+from metalwright.secrets.bmc_credentials import BmcCredentials
 
 
 class CertificatePins:
@@ -97,12 +102,20 @@ class LoginLatch:
     """The latch as the Redfish client wants it: the remembered refusals and the key of the credential ids.
 
     ``hmac_key`` must be the same in every process that shares the journal
-    (:func:`metalwright.secrets.latch_key`).
+    (:func:`metalwright.secrets.latch_key`). The turns to log in are kernel locks in ``turns_dir``: they hold among the
+    processes of this machine and end with their process.
     """
 
-    def __init__(self, refused: RefusedLogins, hmac_key: bytes) -> None:
+    def __init__(self, refused: RefusedLogins, hmac_key: bytes, turns_dir: Path) -> None:
         self._refused = refused
         self._hmac_key = hmac_key
+        self._turns_dir = turns_dir
+        self._turns: dict[str, int] = {}
+
+    @classmethod
+    def of(cls, refused: RefusedLogins, credentials: BmcCredentials) -> LoginLatch:
+        """The latch of a site."""
+        return cls(refused, credentials.latch_key, credentials.turns_dir)
 
     @property
     def hmac_key(self) -> bytes:
@@ -116,6 +129,25 @@ class LoginLatch:
     def latch(self, key: str, credential_id: str, reason: str) -> None:
         """Remember that the BMC ``key`` refused this credential."""
         self._refused.latch(key, credential_id, reason)
+
+    def try_enter(self, key: str) -> bool:
+        """Take the turn to log in at the BMC ``key``; False while another process, or another client here, has it."""
+        self._turns_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path = self._turns_dir / f"login-{sha256(key.encode()).hexdigest()[:16]}.lock"
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return False
+        self._turns[key] = descriptor
+        return True
+
+    def leave(self, key: str) -> None:
+        """Give the turn back."""
+        descriptor = self._turns.pop(key, None)
+        if descriptor is not None:
+            os.close(descriptor)
 
 
 class BmcAddresses:

@@ -56,7 +56,7 @@ class NodeBmcs:
             known_places_of(self.repository, self.journal.bmc_addresses, node)[0].url,
             key=node.name,
             pins=MemoryPins({node.name: pinned} if pinned is not None else {}),
-            latch=LoginLatch(self.journal.refused_logins, self.credentials.latch_key),
+            latch=LoginLatch.of(self.journal.refused_logins, self.credentials),
             limits=limits_of(self.repository.site.redfish),
         )
         async with logged_in(contact, self._logins(node, is_pinned=pinned is not None)) as (client, _):

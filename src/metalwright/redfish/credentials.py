@@ -59,6 +59,15 @@ class LoginLatch(Protocol):
     def latch(self, key: str, credential_id: str, reason: str) -> None:
         """Remember that the BMC ``key`` refused this credential."""
 
+    def try_enter(self, key: str) -> bool:
+        """Take the turn to log in at the BMC ``key``; False while somebody else has it.
+
+        One at a time, so that whoever comes second knows of the first one's refusal before it sends anything.
+        """
+
+    def leave(self, key: str) -> None:
+        """Give the turn back; nothing happens without one."""
+
 
 class MemoryLatch:
     """A latch for one process, with a key made at start."""
@@ -66,6 +75,7 @@ class MemoryLatch:
     def __init__(self) -> None:
         self._hmac_key = os.urandom(32)
         self._refused: dict[tuple[str, str], str] = {}
+        self._turns: set[str] = set()
 
     @property
     def hmac_key(self) -> bytes:
@@ -79,3 +89,14 @@ class MemoryLatch:
     def latch(self, key: str, credential_id: str, reason: str) -> None:
         """Remember the pair."""
         self._refused[(key, credential_id)] = reason
+
+    def try_enter(self, key: str) -> bool:
+        """Take the turn among the clients of this process."""
+        if key in self._turns:
+            return False
+        self._turns.add(key)
+        return True
+
+    def leave(self, key: str) -> None:
+        """Give it back."""
+        self._turns.discard(key)

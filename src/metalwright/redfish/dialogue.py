@@ -151,17 +151,25 @@ def _conditional(state: BmcState, request: Request, used: list[str | None]) -> E
 
 
 def _authenticated(state: BmcState, request: Request) -> Exchange[Response]:
-    """Send ``request`` with a session, logging in again once when the session is gone; return any answer."""
+    """Send ``request`` with a session, logging in again when the session is gone; return any answer but a 401 for it.
+
+    Raises BmcRefusedError for what stays closed to a fresh session.
+    """
     if not request.is_authenticated:
         return (yield from transact(state, request))
     yield from ensure_session(state)
-    token = state.token
-    response = yield from transact(state, request)
-    if response.status == 401 and token is not None:
-        yield from ensure_session(state, refused_token=token)
+    for _ in range(state.limits.renewals):
+        token = state.token
         response = yield from transact(state, request)
-        if response.status == 401:
+        if response.status != 401 or token is None:
+            return response
+        if request.path in state.closed_paths:
             raise _forbidden_error(state, request, response)
+        yield from ensure_session(state, refused_token=token)
+    response = yield from transact(state, request)
+    if response.status == 401 and state.token is not None:
+        state.closed_paths.add(request.path)
+        raise _forbidden_error(state, request, response)
     return response
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import logging
 
-from metalwright.errors import BmcAnswerError, BmcAuthError, BmcRefusedError, RedfishError
+from metalwright.errors import BmcAnswerError, BmcAuthError, BmcRefusedError, BmcUnreachableError, RedfishError
 from metalwright.redfish.credentials import Credentials
 from metalwright.redfish.failures import not_json_error, refusal_error
 from metalwright.redfish.messages import describe, messages_in
@@ -21,6 +21,7 @@ from metalwright.redfish.wire import Enter, Exchange, JsonObject, Leave, Request
 LOG = logging.getLogger(__name__)
 ROOT_PATHS = ("/redfish/v1/", "/redfish/v1")
 DEFAULT_SESSIONS = "/redfish/v1/SessionService/Sessions"
+TURN_POLL_S = 0.1
 
 
 def fetch_root(state: BmcState) -> Exchange[JsonObject]:
@@ -107,8 +108,48 @@ def ensure_session(state: BmcState, refused_token: str | None = None) -> Exchang
 
 
 def _login(state: BmcState, credentials: Credentials, *, is_renewal: bool) -> Exchange[None]:
+    """Log in when it is our turn at this BMC: a refusal is known to the next one before it tries."""
     root = yield from fetch_root(state)
     credential_id = credentials.identifier(state.latch.hmac_key)
+    yield from _take_turn(state)
+    try:
+        _check_latch(state, credentials, credential_id)
+        if not _has_sessions(root):
+            yield from _use_basic(state, credentials, credential_id)
+            return
+        request = Request(
+            "POST",
+            _sessions_uri(root),
+            {"UserName": credentials.username, "Password": credentials.password},
+            is_authenticated=False,
+            is_harmless_twice=True,
+        )
+        response = yield from _post_session(state, request)
+        if response.status in (404, 405, 501) and not is_renewal:
+            yield from _use_basic(state, credentials, credential_id)
+            return
+        if not response.is_success:
+            raise _login_error(state, request, response, credential_id)
+        _keep_session(state, request, response)
+    finally:
+        state.latch.leave(state.key)
+
+
+def _take_turn(state: BmcState) -> Exchange[None]:
+    give_up_at = state.clock() + state.limits.turn_s
+    while not state.latch.try_enter(state.key):
+        remaining_s = state.remaining_s()
+        if state.clock() > give_up_at or (remaining_s is not None and remaining_s <= TURN_POLL_S):
+            raise BmcUnreachableError(
+                "another process is logging in at this BMC and does not come to an end",
+                where=state.where("POST", DEFAULT_SESSIONS),
+                found=f"its turn is not over after {state.limits.turn_s:g} s",
+                hint="look for a metalwright or pyinfra process that hangs",
+            )
+        yield Sleep(TURN_POLL_S)
+
+
+def _check_latch(state: BmcState, credentials: Credentials, credential_id: str) -> None:
     if state.latch.is_latched(state.key, credential_id):
         raise BmcAuthError(
             "this credential was refused by this BMC before; it is not sent again",
@@ -117,23 +158,6 @@ def _login(state: BmcState, credentials: Credentials, *, is_renewal: bool) -> Ex
             hint="correct the credential (a new one is tried at once); if the password was repaired on the BMC: "
             f"metalwright credentials clear {state.key}",
         )
-    if not _has_sessions(root):
-        yield from _use_basic(state, credentials, credential_id)
-        return
-    request = Request(
-        "POST",
-        _sessions_uri(root),
-        {"UserName": credentials.username, "Password": credentials.password},
-        is_authenticated=False,
-        is_harmless_twice=True,
-    )
-    response = yield from _post_session(state, request)
-    if response.status in (404, 405, 501) and not is_renewal:
-        yield from _use_basic(state, credentials, credential_id)
-        return
-    if not response.is_success:
-        raise _login_error(state, request, response, credential_id)
-    _keep_session(state, request, response)
 
 
 def _has_sessions(root: JsonObject) -> bool:

@@ -29,6 +29,11 @@ class Limits:
     retry_after_max_s: float = 60.0
     write_retries: int = 6
     sessions_full_s: float = 60.0
+    """How long to wait for a free place in the session table."""
+    turn_s: float = 120.0
+    """How long to wait while another process logs in at the same BMC."""
+    renewals: int = 2
+    """How often a session is renewed for one request; a BMC may let tokens die after a few requests."""
     deadline_s: float | None = None
     """Time for the whole life of an asyncio client, and for each question to a blocking one (a deploy may pause)."""
     in_flight: int = 4
@@ -65,6 +70,8 @@ class BmcState:
     """Whether no certificate was pinned before."""
     paths_read: set[str] = field(default_factory=set)
     """Paths that were read with success, without trailing slash."""
+    closed_paths: set[str] = field(default_factory=set)
+    """Paths that stay closed to a fresh session of this user."""
     has_answered: bool = False
     is_gzip_needed: bool = False
     is_connection_reused: bool = True

@@ -34,7 +34,7 @@ def contact(workspace: Workspace, node: str, place: Place) -> Contact:
         place.url,
         key=node,
         pins=MemoryPins({node: pinned} if pinned is not None else None),
-        latch=LoginLatch(workspace.journal.refused_logins, workspace.bmc_credentials.latch_key),
+        latch=LoginLatch.of(workspace.journal.refused_logins, workspace.bmc_credentials),
         limits=limits_of(workspace.repository.site.redfish),
         declared=Declared(serial=declared.serial, uuid=declared.uuid),
     )

@@ -90,6 +90,11 @@ class BmcCredentials:
             self._latch_key = read_latch_key(self._store)
         return self._latch_key
 
+    @property
+    def turns_dir(self) -> Path:
+        """Where the locks lie that make logins at one BMC come one after the other."""
+        return self._base / ".metalwright" / "locks"
+
     def candidates(self, node: str, manufacturer: str | None = None) -> tuple[Candidate, ...]:
         """Return the logins to try on a node's BMC, in order; each is tried once.
 

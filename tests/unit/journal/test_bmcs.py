@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from tests.unit.journal.conftest import HandClock
 
@@ -31,8 +33,21 @@ def test_a_pin_is_replaced_on_somebodys_word(journal: Journal) -> None:
     assert (act.why, act.is_act) == ("certificate renewed", True)
 
 
-def test_a_refused_login_is_remembered_until_cleared(journal: Journal) -> None:
-    latch = LoginLatch(journal.refused_logins, b"key")
+def test_logins_at_one_bmc_come_one_after_the_other(journal: Journal, tmp_path: Path) -> None:
+    one, other = (LoginLatch(journal.refused_logins, b"key", tmp_path) for _ in range(2))
+    assert one.try_enter("lab-1")
+    assert not other.try_enter("lab-1")
+    assert not one.try_enter("lab-1")
+    assert other.try_enter("lab-2")
+    one.leave("lab-1")
+    one.leave("lab-1")
+    assert other.try_enter("lab-1")
+    other.leave("lab-1")
+    other.leave("lab-2")
+
+
+def test_a_refused_login_is_remembered_until_cleared(journal: Journal, tmp_path: Path) -> None:
+    latch = LoginLatch(journal.refused_logins, b"key", tmp_path)
     assert latch.hmac_key == b"key"
     assert not latch.is_latched("lab-1", "c1")
     latch.latch("lab-1", "c1", "401 at login")

@@ -31,7 +31,7 @@ class SiteKnowledge:
     def __init__(self, repository: SiteRepository, journal: Journal, credentials: BmcCredentials) -> None:
         self._journal = journal
         self._credentials = credentials
-        self._latch = LoginLatch(journal.refused_logins, credentials.latch_key)
+        self._latch = LoginLatch.of(journal.refused_logins, credentials)
         self._site_login = login_of_environment()
         self._factory: dict[str | None, tuple[Login, ...]] = {None: as_logins(credentials.factory())}
         self._nodes: dict[Place, str] = {}
