@@ -19,12 +19,11 @@ from metalwright.errors import UsageError
 from metalwright.model.phase import NodeState
 from metalwright.model.repository import SiteRepository
 from metalwright.model.site import RedfishSettings
-from metalwright.redfish.access import limits_of
 from metalwright.redfish.discovery import Discovery, Target, conclude, record, targets_of
 from metalwright.redfish.discovery.ssdp import GROUP, search
 from metalwright.redfish.discovery.ssdp import PORT as SSDP_PORT
 from metalwright.redfish.discovery.sweep import DEFAULT_AT_ONCE
-from metalwright.redfish.state import Limits
+from metalwright.redfish.state import Limits, limits_of
 from metalwright.workspace import Workspace, open_workspace
 
 SWEEP_CONNECT_TIMEOUT_S = 5.0

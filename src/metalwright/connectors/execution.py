@@ -126,7 +126,7 @@ class Execution:
         lines = [f"HTTP {response.status}"]
         if task is not None:
             lines.append(f"task {task.uri}: {task.state}")
-        lines += [f"{message.about or message.id}: {message.text}" for message in messages_in(response.json())]
+        lines += [f"{item.about}: {item.id} {item.text}".strip(": ") for item in messages_in(response.json())]
         return lines, taken.path
 
     def _send_or_patch(self, request: Request, slot: str | None) -> tuple[Request, Response]:

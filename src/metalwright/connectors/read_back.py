@@ -69,13 +69,14 @@ class Reader:
         ``send`` returns what the BMC said and the URI that took the write. Raises what refused it, or ReadBackError.
         """
         lines: list[str] = []
+        told: list[str] = []
         seen = Seen(None, 0.0)
         for attempt in range(1, proof.tries + 1):
             uris = [locate(proof.target)]
             refusal: BmcRefusedError | None = None
             try:
                 said, uri = send()
-                lines += said
+                lines, told = lines + said, said[1:]
                 uris += [uri] if uri not in uris and uri.startswith(f"{uris[0].rstrip('/')}/") else []
             except BmcAuthError:
                 raise
@@ -92,7 +93,7 @@ class Reader:
             lines.append(f"request {attempt} of {proof.tries}: not to be seen after {seen.seconds:.0f} s")
         if not proof.is_required or seen.failure is None:
             return lines
-        raise self._without_effect(seen.failure, proof)
+        raise self._without_effect(seen.failure, proof, told)
 
     def _watch(self, uris: Sequence[str], proof: Proof, within_s: float) -> Seen:
         begun = time.monotonic()
@@ -134,11 +135,13 @@ class Reader:
         )
 
     @staticmethod
-    def _without_effect(failure: MetalwrightError, proof: Proof) -> MetalwrightError:
+    def _without_effect(failure: MetalwrightError, proof: Proof, told: Sequence[str]) -> MetalwrightError:
         if not isinstance(failure, ReadBackError):
             return failure
         times = "the request" if proof.tries == 1 else f"the request {proof.tries} times"
         failure.what = f"the BMC accepted {times}, but it had no effect within {proof.within_s:g} s"
+        if told:
+            failure.hint = "\n".join([*([failure.hint] if failure.hint else []), f"the BMC said: {'; '.join(told)}"])
         return failure
 
 

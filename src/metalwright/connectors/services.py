@@ -21,6 +21,7 @@ from metalwright.model.deployment import Deployment
 from metalwright.model.grant import Grant
 from metalwright.redfish import Limits, LoginLatch, MemoryLatch, MemoryPins, PinStore
 from metalwright.redfish.links import Declared
+from metalwright.redfish.state import limits_of
 from metalwright.workspace import RUN_VARIABLE, Workspace, workspace_at
 
 FINGERPRINT_VARIABLE = "METALWRIGHT_BMC_FINGERPRINT"
@@ -123,7 +124,6 @@ def node_endpoint(name: str) -> Endpoint:
     services = services_at(site_dir())
     node, workspace = named[1], services.workspace
     site = workspace.repository.site
-    redfish = site.redfish
     return Endpoint(
         key=node.name,
         addresses=tuple(str(place) for place in workspace.bmc_places(node.name)),
@@ -136,7 +136,7 @@ def node_endpoint(name: str) -> Endpoint:
         ),
         pins=workspace.journal.pins,
         latch=JournalLatch.of(workspace.journal.refused_logins, workspace.bmc_credentials),
-        limits=Limits(redfish.connect_timeout_s, redfish.read_timeout_s, in_flight=redfish.requests_in_flight),
+        limits=limits_of(site.redfish),
         declared=Declared(
             node.serial if "serial" in node.identity else None, node.uuid if "uuid" in node.identity else None
         ),

@@ -37,12 +37,17 @@ class SecretStoreSettings(Frozen):
 
 
 class RedfishSettings(Frozen):
-    """How BMCs are reached; times in seconds."""
+    """How BMCs are reached; times in seconds.
+
+    ``slow_paths`` gives resources that are known to be slow a longer read timeout than ``read_timeout_s``: a part of
+    their path, such as ``/Storage/``, and seconds. Firmware inventories and logs have one already.
+    """
 
     port: Port = 443
     connect_timeout_s: float = Field(default=30.0, gt=0)
     read_timeout_s: float = Field(default=60.0, gt=0)
     bmc_deadline_s: float = Field(default=300.0, gt=0)
+    slow_paths: dict[Text, Annotated[float, Field(gt=0)]] = Field(default_factory=dict)
     requests_in_flight: Positive = 4
 
 

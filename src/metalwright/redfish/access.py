@@ -13,25 +13,14 @@ from metalwright.matching import identity_matches
 from metalwright.model.rack import Node
 from metalwright.model.report import HardwareReport
 from metalwright.model.repository import SiteRepository
-from metalwright.model.site import RedfishSettings
 from metalwright.redfish.async_client import AsyncClient
 from metalwright.redfish.client import Contact
 from metalwright.redfish.inventory import ALL_PARTS, Part, read_reports
 from metalwright.redfish.logins import Login, as_logins, logged_in, login_of_environment
 from metalwright.redfish.pins import MemoryPins
 from metalwright.redfish.places import known_places_of
-from metalwright.redfish.state import Limits
+from metalwright.redfish.state import limits_of
 from metalwright.secrets.bmc_credentials import BmcCredentials
-
-
-def limits_of(settings: RedfishSettings) -> Limits:
-    """The client limits that a site sets."""
-    return Limits(
-        connect_timeout_s=settings.connect_timeout_s,
-        read_timeout_s=settings.read_timeout_s,
-        deadline_s=settings.bmc_deadline_s,
-        in_flight=settings.requests_in_flight,
-    )
 
 
 @dataclass

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from metalwright.model.site import RedfishSettings
 from metalwright.redfish.credentials import Credentials, LoginLatch, MemoryLatch
 from metalwright.redfish.quirks import Behaviour
 from metalwright.redfish.wire import JsonObject, Request
@@ -43,6 +44,19 @@ class Limits:
     """How many members one collection may have."""
     requests: int = 4000
     """How many requests one question may take, following links and members."""
+
+
+def limits_of(settings: RedfishSettings) -> Limits:
+    """The client limits that a site sets."""
+    limits = Limits()
+    return replace(
+        limits,
+        connect_timeout_s=settings.connect_timeout_s,
+        read_timeout_s=settings.read_timeout_s,
+        slow_paths=(*limits.slow_paths, *settings.slow_paths.items()),
+        deadline_s=settings.bmc_deadline_s,
+        in_flight=settings.requests_in_flight,
+    )
 
 
 @dataclass(slots=True)

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from metalwright.errors import BmcUnreachableError
 from metalwright.journal.bmcs import LoginLatch
 from metalwright.redfish import Contact, MemoryPins
-from metalwright.redfish.access import limits_of
 from metalwright.redfish.async_client import AsyncClient
 from metalwright.redfish.links import Declared
 from metalwright.redfish.logins import Login, as_logins, logged_in
 from metalwright.redfish.places import Place
+from metalwright.redfish.state import limits_of
 from metalwright.workspace import Workspace
 
 

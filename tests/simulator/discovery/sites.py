@@ -112,8 +112,11 @@ def _without_secrets(run: Run) -> Run:
     return run
 
 
-def make_site(root: Path, nodes: Sequence[dict[str, Any]], port: int = 443) -> SiteOnDisk:
-    """Write the files of a site with one rack; without nodes, one that is nowhere to be found stands in it."""
+def make_site(root: Path, nodes: Sequence[dict[str, Any]], port: int = 443, **redfish: Any) -> SiteOnDisk:
+    """Write the files of a site with one rack; without nodes, one that is nowhere to be found stands in it.
+
+    ``redfish`` replaces settings of that name.
+    """
     nodes = nodes or [node_of(machine(9), name="lab-9", state="spare")]
     site = {
         "schema": 1,
@@ -121,7 +124,7 @@ def make_site(root: Path, nodes: Sequence[dict[str, Any]], port: int = 443) -> S
         "domain": "lab.test",
         "ntp": ["127.0.0.1"],
         "factory_credentials": [{"user": "admin", "password": "env:FACTORY"}],
-        "redfish": {"port": port, "connect_timeout_s": 5, "read_timeout_s": 10, "bmc_deadline_s": 60},
+        "redfish": {"port": port, "connect_timeout_s": 5, "read_timeout_s": 10, "bmc_deadline_s": 60, **redfish},
         "boot_server": {"address_for_bmc": "127.0.0.1", "address_for_node": "10.1.0.2"},
         "admins": [{"name": "operator", "authorized_keys": ["ssh-ed25519 AAAA test"]}],
     }
