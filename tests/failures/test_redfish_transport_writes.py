@@ -21,6 +21,11 @@ TAGGED = command("PATCH", "@system", {"AssetTag": "rack-7"})
 RESET = command("POST", f"{SYSTEM}/Actions/ComputerSystem.Reset", {"ResetType": "On"})
 EJECT = command("POST", f"{SYSTEM}/VirtualMedia/Cd/Actions/VirtualMedia.EjectMedia", {})
 DEFAULTS = command("POST", f"{SYSTEM}/Bios/Actions/Bios.ResetBios", {})
+PROTOCOLS = {"SSH": {"ProtocolEnabled": False}, "IPMI": {"ProtocolEnabled": False}}
+CLOSE = [
+    command("PATCH", "@manager/NetworkProtocol", PROTOCOLS),
+    command("EXPECT", "@manager/NetworkProtocol", PROTOCOLS, "--within", "1"),
+]
 GZIP = {"Accept-Encoding": "gzip"}
 NOT_WRITABLE = {"IPMI@Message.ExtendedInfo": [{"MessageId": "Base.1.8.PropertyNotWritable", "Message": "read only"}]}
 
@@ -76,8 +81,8 @@ CASES: Mapping[str, tuple[Callable[[RunningService], None], Mapping[str, Any]]] 
     "twice": (tagged(header=['"A1"', '"A1"'], body=None, accept='"A1"'), {"commands": [TAGGED]}),
     "object": (refused_with_an_object, {"commands": [RESET]}),
     "no answer": (without_answer, {"act": "power on"}),
-    "partly": (partly, {"act": "close protocols"}),
-    "partly, says so": (partly_and_says_so, {"act": "close protocols"}),
+    "partly": (partly, {"commands": CLOSE}),
+    "partly, says so": (partly_and_says_so, {"commands": CLOSE}),
     "body": (wants_a_body, {"commands": [EJECT, DEFAULTS]}),
 }
 

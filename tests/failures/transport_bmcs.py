@@ -27,7 +27,7 @@ from pyinfra import host
 from pyinfra.api.command import StringCommand
 from pyinfra.api.operation import operation
 
-from metalwright.operations.redfish import manager, power
+from metalwright.operations.redfish import power
 
 
 @operation(is_idempotent=False)
@@ -38,7 +38,6 @@ def raw(commands):
 
 raw(commands=host.data.get("commands", []))
 power.state(wanted="On", _if=lambda: host.data.get("act") == "power on")
-manager.protocols(wanted={"SSH": False, "IPMI": False}, _if=lambda: host.data.get("act") == "close protocols")
 """
 
 

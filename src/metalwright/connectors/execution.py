@@ -126,8 +126,8 @@ class Execution:
         lines = [f"HTTP {response.status}"]
         if task is not None:
             lines.append(f"task {task.uri}: {task.state}")
-        lines += [f"{item.about}: {item.id} {item.text}".strip(": ") for item in messages_in(response.json())]
-        return lines, taken.path
+        said = self._reader.told[taken.path] = messages_in(response.json())
+        return lines + [f"{message.about or message.id}: {message.text}" for message in said], taken.path
 
     def _send_or_patch(self, request: Request, slot: str | None) -> tuple[Request, Response]:
         """Write; where a collection takes no members, write the member that the command names instead."""

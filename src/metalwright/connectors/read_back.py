@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from metalwright.connectors.commands import Proof
@@ -19,6 +19,7 @@ from metalwright.errors import (
 )
 from metalwright.redfish.blocking_client import BlockingClient
 from metalwright.redfish.dialogue import shows
+from metalwright.redfish.messages import Message
 
 POLL_S = 1.0
 FIRST_POLL_S = 0.1
@@ -38,6 +39,8 @@ class Reader:
 
     client: BlockingClient
     values: SecretValues
+    told: dict[str, tuple[Message, ...]] = field(default_factory=dict)
+    """URI → what the BMC said when it was written last."""
 
     def expect(self, uris: Sequence[str], proof: Proof) -> None:
         """Wait until one of ``uris`` shows what is wanted. Raises ReadBackError, or why it could not be read."""
@@ -69,14 +72,13 @@ class Reader:
         ``send`` returns what the BMC said and the URI that took the write. Raises what refused it, or ReadBackError.
         """
         lines: list[str] = []
-        told: list[str] = []
         seen = Seen(None, 0.0)
         for attempt in range(1, proof.tries + 1):
             uris = [locate(proof.target)]
             refusal: BmcRefusedError | None = None
             try:
                 said, uri = send()
-                lines, told = lines + said, said[1:]
+                lines += said
                 uris += [uri] if uri not in uris and uri.startswith(f"{uris[0].rstrip('/')}/") else []
             except BmcAuthError:
                 raise
@@ -93,7 +95,7 @@ class Reader:
             lines.append(f"request {attempt} of {proof.tries}: not to be seen after {seen.seconds:.0f} s")
         if not proof.is_required or seen.failure is None:
             return lines
-        raise self._without_effect(seen.failure, proof, told)
+        raise self._without_effect(seen.failure, proof)
 
     def _watch(self, uris: Sequence[str], proof: Proof, within_s: float) -> Seen:
         begun = time.monotonic()
@@ -131,17 +133,22 @@ class Reader:
             where=self.client.state.where("GET", uri),
             expected=self.values.hide("; ".join(expected)),
             found=self.values.hide("; ".join(found)),
-            hint=proof.hint,
+            hint=proof.hint or self._what_was_told(uri, differences),
         )
 
+    def _what_was_told(self, uri: str, differences: Sequence[tuple[str, Any, Any]]) -> str | None:
+        """Return what the BMC said of the properties that it does not show."""
+        wrong = {path.split("/")[0] for path, _, _ in differences}
+        said = [item for item in self.told.get(uri, ()) if item.about.split("/")[0] in wrong]
+        texts = "; ".join(f"{item.about}: {item.id} {item.text}".strip() for item in said)
+        return self.values.hide(f"the BMC said when it was written: {texts}") if texts else None
+
     @staticmethod
-    def _without_effect(failure: MetalwrightError, proof: Proof, told: Sequence[str]) -> MetalwrightError:
+    def _without_effect(failure: MetalwrightError, proof: Proof) -> MetalwrightError:
         if not isinstance(failure, ReadBackError):
             return failure
         times = "the request" if proof.tries == 1 else f"the request {proof.tries} times"
         failure.what = f"the BMC accepted {times}, but it had no effect within {proof.within_s:g} s"
-        if told:
-            failure.hint = "\n".join([*([failure.hint] if failure.hint else []), f"the BMC said: {'; '.join(told)}"])
         return failure
 
 

@@ -37,10 +37,11 @@ class Collection:
         return tuple(member.uri for member in self.members)
 
 
-def list_members(state: BmcState, path: str) -> Exchange[Collection]:
+def list_members(state: BmcState, path: str, first: JsonObject | None = None) -> Exchange[Collection]:
     """Return the members of the collection at ``path``, over all pages, without reading members that are links.
 
-    What is missing, repeated or odd is told in ``problems``; a page that points back to an earlier one ends the walk.
+    ``first`` is the first page, where the caller has read it. What is missing, repeated or odd is told in
+    ``problems``; a page that points back to an earlier one ends the walk.
     """
     members: dict[str, Member] = {}
     problems: list[str] = []
@@ -50,7 +51,9 @@ def list_members(state: BmcState, path: str) -> Exchange[Collection]:
     listed = 0
     while page_uri is not None:
         seen.add(page_uri)
-        page = yield from read(state, page_uri)
+        page, first = first, None
+        if page is None:
+            page = yield from read(state, page_uri)
         expected = _count(page) if expected is None else expected
         listed += _take_members(page, members, problems)
         page_uri = _next_page(page)

@@ -64,7 +64,7 @@ def members_of(state: BmcState, point: Found, problems: list[str]) -> Exchange[l
         uris = [item.get("@odata.id") for item in point.value if isinstance(item, Mapping)]
         listed = Collection(point.uri, tuple(Member(uri) for uri in uris if isinstance(uri, str) and uri))
     else:
-        listed = yield from list_members(state, point.uri)
+        listed = yield from list_members(state, point.uri, point.value if "Members" in point.value else None)
     problems += [f"{point.uri}: {problem}" for problem in listed.problems]
     found: list[Found] = []
     for member in listed.members:

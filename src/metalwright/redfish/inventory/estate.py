@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from metalwright.errors import BmcAnswerError
+from metalwright.errors import BmcAnswerError, RedfishError
 from metalwright.redfish.inventory.kinds import kinds_of
 from metalwright.redfish.inventory.resource import Resource
 from metalwright.redfish.inventory.walk import Listing, Walk, together
@@ -64,19 +64,19 @@ async def read_estate(walk: Walk, with_chassis: bool = True) -> Estate:
     """Read root, systems, managers and (unless told otherwise) chassis, and find the hosts among the systems.
 
     Raises:
-        BmcAnswerError: the service root or the list of systems cannot be read, so nothing can be said.
+        RedfishError: the service root or the list of systems cannot be read, so nothing can be said.
     """
     root = await walk.resource(SERVICE_ROOT)
     if root is None:
-        raise BmcAnswerError("the service root cannot be read", where=f"GET {SERVICE_ROOT}", found=_why(walk))
+        raise _unreadable(walk, "the service root cannot be read", SERVICE_ROOT)
     systems, managers, chassis = await together(
         walk.listing(root.link(name) if wanted else None)
         for name, wanted in (("Systems", True), ("Managers", True), ("Chassis", with_chassis))
     )
     if systems.uri is not None and not systems.is_known:
-        raise BmcAnswerError("the list of systems cannot be read", where=f"GET {systems.uri}", found=_why(walk))
+        raise _unreadable(walk, "the list of systems cannot be read", systems.uri)
     if systems.unreadable and not systems.resources:
-        raise BmcAnswerError("no listed system can be read", where=f"GET {systems.uri}", found=_why(walk))
+        raise _unreadable(walk, "no listed system can be read", *systems.unreadable)
     return Estate(root, _hosts(root, systems, managers, chassis), managers.resources)
 
 
@@ -161,5 +161,11 @@ def _box_rank(chassis: Resource, linked: Sequence[str]) -> tuple[int, int]:
     )
 
 
-def _why(walk: Walk) -> str | None:
-    return walk.problems[-1].what if walk.problems else None
+def _unreadable(walk: Walk, what: str, *uris: str) -> RedfishError:
+    """Say ``what`` of the first of ``uris`` that failed, with the request and the BMC's own words."""
+    error = walk.why(*uris)
+    if error is None:
+        last = walk.problems[-1].what if walk.problems else None
+        return BmcAnswerError(what, where=f"GET {uris[0]}", found=last)
+    error.what = f"{what}: {error.what}"
+    return error

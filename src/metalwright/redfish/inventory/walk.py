@@ -64,6 +64,12 @@ class Walk:
         self._answers: dict[str, asyncio.Future[Resource | _Missing]] = {}
         self._problems: dict[tuple[str, str], None] = {}
         self._silent = 0
+        self._errors: dict[str, RedfishError] = {}
+
+    def why(self, *uris: str | None) -> RedfishError | None:
+        """Why the first of ``uris`` that could not be read was not readable."""
+        keys = [uri.partition("#")[0].rstrip("/") for uri in uris if uri is not None]
+        return next((self._errors[key] for key in keys if key in self._errors), None)
 
     @property
     def reads(self) -> int:
@@ -133,7 +139,11 @@ class Walk:
                 is_known, is_complete = is_known and page != target, False
             for uri, body in found:
                 members.setdefault(uri.rstrip("/"), (uri, body))
-            page = link_of(answer.raw("Members@odata.nextLink")) or link_of(answer.raw("@odata.nextLink"))
+            next_page = answer.raw("Members@odata.nextLink") or answer.raw("@odata.nextLink")
+            page = link_of(next_page)
+            if next_page and page is None:
+                self.note(target, f"the next page is no link on this BMC: {str(next_page)[:100]}")
+                is_complete = False
             is_complete = is_complete and answer.raw("error") is None
             if page in seen:
                 self.note(target, f"the pages loop at {page}")
@@ -176,14 +186,18 @@ class Walk:
             self._silent += 1
             if self._silent >= SILENT_READS:
                 raise
-            self.note(path, error.brief)
+            self._keep(path, error)
             return _Missing(is_gone=False)
         except RedfishError as error:
             self._silent = 0
-            self.note(path, error.brief)
+            self._keep(path, error)
             return _Missing(is_gone=error.status in (404, 410))
         self._silent = 0
         return self._resource(path, body)
+
+    def _keep(self, path: str, error: RedfishError) -> None:
+        self._errors[path.rstrip("/")] = error
+        self.note(path, error.brief)
 
     def _resource(self, path: str, body: Mapping[str, Any]) -> Resource | _Missing:
         if "error" in body:
