@@ -44,6 +44,7 @@ COMMANDS: Mapping[str, CommandEntry] = MappingProxyType(
         "credentials": CommandEntry("credentials", "Logins of BMCs."),
         "serve": CommandEntry("serve", "Run the boot server."),
         "lab": CommandEntry("lab", "Virtual machines with BMCs of their own."),
+        "simulate": CommandEntry("simulate", "Run BMCs for tests: one process, one TLS port, one address each."),
     }
 )
 """Name → module and summary, in the order of the overview."""

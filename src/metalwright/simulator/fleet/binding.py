@@ -1,0 +1,170 @@
+"""Which resources of a tree live: found once per tree, by their types and actions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from metalwright.simulator.fleet.living import BINDERS, jobs, logs
+from metalwright.simulator.fleet.tree import NOT_JSON, Tree
+from metalwright.simulator.service.answers import Json, refuse
+from metalwright.simulator.service.bmc import ROOT
+from metalwright.simulator.service.resources import accounts, session_service, tasks
+from metalwright.simulator.service.routes import Answer, Call, Patch, Route, RouteTable, Write
+
+if TYPE_CHECKING:
+    from metalwright.simulator.fleet.bmc import TreeBmc
+
+Live = Callable[[Call, Json], None]
+_SERVICES = (f"{ROOT}/SessionService", f"{ROOT}/AccountService", f"{ROOT}/TaskService")
+
+
+@dataclass
+class Bindings:
+    """What lives in a tree: changes of bodies at each read, writable resources, actions, what a power-on does."""
+
+    tree: Tree
+    host: str = ""
+    live: dict[str, list[Live]] = field(default_factory=dict)
+    patches: dict[str, Patch] = field(default_factory=dict)
+    creates: dict[str, Write] = field(default_factory=dict)
+    raw_creates: set[str] = field(default_factory=set)
+    power_on: list[Callable[[TreeBmc], None]] = field(default_factory=list)
+    deletes: Write | None = None
+    jobs: str = ""
+    log: str = ""
+    moved: list[str] = field(default_factory=list)
+
+    def schedule(self, bmc: TreeBmc) -> Answer:
+        """Make the job that applies pending BIOS attributes."""
+        return jobs.schedule(bmc)
+
+    def lives(self, path: str, change: Live) -> None:
+        """Let ``change`` bring the body up to date at each read."""
+        self.live.setdefault(path.rstrip("/"), []).append(change)
+
+    def acts(self, body: Json, action: str, handler: Write) -> bool:
+        """Bind an action where the body offers it; whether it does."""
+        offered = body.get("Actions", {})
+        target = offered.get(action, {}).get("target") if isinstance(offered, dict) else None
+        if isinstance(target, str):
+            self.creates[target.rstrip("/")] = handler
+        return isinstance(target, str)
+
+
+class TreeRoutes:
+    """Finds the resource of a path in a tree; one for all BMCs of the tree."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        self.bindings = Bindings(tree, host=_find_host(tree))
+        bodies = tree.bodies()
+        for path, body in bodies:
+            kind = str(body.get("@odata.type", "")).lstrip("#").partition(".")[0]
+            for binder in BINDERS.get(kind, ()):
+                binder(self.bindings, path, body)
+        self._services = RouteTable([*session_service.routes(), *accounts.routes(), *tasks.routes()])
+        self._routes: dict[str, Route] = {}
+
+    @property
+    def has_jobs(self) -> bool:
+        """Whether BIOS changes wait for a job."""
+        return bool(self.bindings.jobs)
+
+    def power_on(self, bmc: TreeBmc) -> None:
+        """What happens to a BMC's resources when the host is powered on."""
+        for act in self.bindings.power_on:
+            act(bmc)
+
+    def find(self, path: str) -> tuple[Route, dict[str, str]]:
+        """The route of a path; raises :class:`~metalwright.simulator.service.answers.Refusal` (404)."""
+        if path.startswith(_SERVICES):
+            return self._services.find(path)
+        path = path.rstrip("/") or "/"
+        spelled = self.tree.find(path) or path
+        route = self._routes.get(spelled)
+        if route is None:
+            route = self._make(spelled)
+            if spelled in self.tree.texts or route.create is not None:
+                self._routes[spelled] = route
+        return route, {}
+
+    def _make(self, path: str) -> Route:
+        is_there = path in self.tree.texts
+        create = self.bindings.creates.get(path)
+        if not is_there and create is None:
+            is_job = bool(self.bindings.jobs) and path.startswith(f"{self.bindings.jobs}/")
+            is_entry = bool(self.bindings.log) and path.startswith(f"{self.bindings.log}/")
+            return Route(
+                path, read=_read_entry if is_entry else _read_added, delete=self.bindings.deletes if is_job else None
+            )
+        text = self.tree.body(path).get(NOT_JSON) if is_there and isinstance(self.tree.body(path), dict) else None
+        return Route(
+            path,
+            read=self._reader(path) if is_there else None,
+            patch=self.bindings.patches.get(path),
+            create=create,
+            is_anonymous=path in ("/redfish", ROOT, f"{ROOT}/odata", f"{ROOT}/$metadata"),
+            is_volatile="/LogServices/" in path,
+            content_type="application/json"
+            if text is None
+            else "application/xml"
+            if "metadata" in path
+            else "text/html",
+            takes_bytes=path in self.bindings.raw_creates,
+        )
+
+    def _reader(self, path: str) -> Callable[[Call], Any]:
+        changes = tuple(self.bindings.live.get(path, ()))
+        pages = {key for key in self.tree.texts if key.startswith(f"{path}?")}
+
+        def read(call: Call) -> Any:
+            bmc = _own(call)
+            asked = f"{path}?{'&'.join(f'{name}={value}' for name, value in call.query.items())}"
+            body = bmc.body(asked if asked in pages else path)
+            if isinstance(body, dict) and NOT_JSON in body:
+                return body[NOT_JSON]
+            for change in changes:
+                change(call, body)
+            return body
+
+        return read
+
+
+def _read_added(call: Call) -> Any:
+    bmc = _own(call)
+    if call.path not in bmc.added:
+        raise refuse("ResourceMissingAtURI", call.path)
+    return bmc.body(call.path)
+
+
+def _read_entry(call: Call) -> Any:
+    entry = logs.find_entry(call.path, call)
+    if entry is None:
+        raise refuse("ResourceMissingAtURI", call.path)
+    return entry
+
+
+def _own(call: Call) -> TreeBmc:
+    bmc: Any = call.bmc
+    found: TreeBmc = bmc
+    return found
+
+
+def _content_type(path: str, text: str | None) -> str:
+    if text is None:
+        return "application/json"
+    return "application/xml" if path.endswith("$metadata") else "text/html"
+
+
+def _find_host(tree: Tree) -> str:
+    """The system that is powered: the first one with BIOS or virtual media, else the first with a reset action."""
+    systems = [
+        (path, body)
+        for path, body in tree.bodies()
+        if str(body.get("@odata.type", "")).startswith("#ComputerSystem.")
+        and "#ComputerSystem.Reset" in body.get("Actions", {})
+    ]
+    first = [path for path, body in systems if "Bios" in body] + [path for path, _ in systems]
+    return first[0] if first else ""

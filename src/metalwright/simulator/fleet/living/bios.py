@@ -1,0 +1,100 @@
+"""BIOS attributes: values in force, pending ones, and the registry's rules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from metalwright.simulator.fleet.living.own import own, value_at
+from metalwright.simulator.fleet.living.registry import Registry, find_registry
+from metalwright.simulator.fleet.tree import Tree
+from metalwright.simulator.service.answers import Json, Message, Refusal, refuse, success
+from metalwright.simulator.service.routes import Answer, Call, Field, Patch
+
+if TYPE_CHECKING:
+    from metalwright.simulator.fleet.binding import Bindings
+
+_SETTINGS = "@Redfish.Settings"
+APPLY_TIME = "@Redfish.SettingsApplyTime"
+_SIBLINGS = ("Settings", "SD", "Pending")
+
+
+def bind(bindings: Bindings, path: str, body: Json) -> None:
+    """The resource in force shows what was applied; its settings object takes changes."""
+    settings = settings_path(bindings.tree, path, body)
+    if settings is None:
+        return
+    registry = find_registry(bindings.tree, body)
+    bindings.lives(path, _show_current)
+    bindings.lives(settings, _pending_shower(bool(bindings.tree.body(settings).get("Attributes"))))
+    times = value_at(body, f"{_SETTINGS}.SupportedApplyTimes") or []
+    bindings.patches[settings] = Patch(
+        {"Attributes": Field(dict), APPLY_TIME: Field(dict)}, _changer(path, registry, times)
+    )
+    bindings.acts(body, "#Bios.ResetBios", _resetter(path, registry))
+
+
+def settings_path(tree: Tree, path: str, body: Json) -> str | None:
+    """Where changes go: what the annotation says, else a sibling of a known name, else nowhere."""
+    named = value_at(body, f"{_SETTINGS}.SettingsObject.@odata.id") if _SETTINGS in body else None
+    if named is None and isinstance(body.get(_SETTINGS), dict):
+        target = body[_SETTINGS].get("SettingsObject")
+        named = target.get("@odata.id") if isinstance(target, dict) else None
+    places = [named] if isinstance(named, str) else [f"{path}/{name}" for name in _SIBLINGS]
+    found = [spelled for place in places if (spelled := tree.find(place)) is not None]
+    return found[0] if found else None
+
+
+def _show_current(call: Call, body: Json) -> None:
+    state = call.bmc.state
+    body.setdefault("Attributes", {}).update(state.bios)
+    if state.bios_applied_at is not None and isinstance(body.get(_SETTINGS), dict):
+        body[_SETTINGS] |= {"Time": state.bios_applied_at, "Messages": success()["@Message.ExtendedInfo"]}
+
+
+def _pending_shower(is_full: bool) -> Any:
+    def show(call: Call, body: Json) -> None:
+        state = call.bmc.state
+        current = {**body.get("Attributes", {}), **state.bios} if is_full else {}
+        body["Attributes"] = {**current, **state.bios_pending}
+
+    return show
+
+
+def _changer(path: str, registry: Registry, times: list[str]) -> Any:
+    async def change(call: Call, values: Json) -> Answer | None:
+        bmc = own(call)
+        wanted = values.get("Attributes", {})
+        apply_time = values.get(APPLY_TIME, {}).get("ApplyTime")
+        if apply_time is not None and apply_time not in times:
+            raise refuse("PropertyValueNotInList", str(apply_time), "ApplyTime", about=f"{APPLY_TIME}/ApplyTime")
+        current = {**bmc.body(path).get("Attributes", {}), **bmc.state.bios}
+        broken = registry.judge(wanted, {**current, **bmc.state.bios_pending})
+        if broken:
+            raise Refusal(tuple(_message(name, key, wanted[name]) for name, key in broken), status=400)
+        jobs = bmc.tree_routes.bindings.jobs
+        if jobs and not bmc.system.is_bios_held and bmc.state.bios_pending:
+            raise refuse("PendingJobExists", status=400)
+        bmc.state.bios_pending.update(wanted)
+        if not jobs:
+            return None
+        if apply_time is None:
+            return Answer(success())
+        return bmc.tree_routes.bindings.schedule(bmc)
+
+    return change
+
+
+def _message(name: str, key: str, value: Any) -> Message:
+    args = (name,) if key in ("PropertyUnknown", "PropertyNotWritable") else (str(value), name)
+    return Message(key, args, f"Attributes/{name}")
+
+
+def _resetter(path: str, registry: Registry) -> Any:
+    async def reset(call: Call) -> Answer:
+        bmc = own(call)
+        current = {**bmc.body(path).get("Attributes", {}), **bmc.state.bios}
+        defaults = registry.defaults()
+        bmc.state.bios_pending = {name: value for name, value in defaults.items() if current.get(name) != value}
+        return Answer(status=204)
+
+    return reset
