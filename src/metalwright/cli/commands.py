@@ -31,6 +31,7 @@ COMMANDS: Mapping[str, CommandEntry] = MappingProxyType(
         "discover": CommandEntry("discover", "Find BMCs and claim them for nodes."),
         "inspect": CommandEntry("inspect", "Read what is in a machine."),
         "match": CommandEntry("match", "Compare machines with their blueprints."),
+        "locate": CommandEntry("locate", "Light the LED of a server."),
         "addresses": CommandEntry("addresses", "Addresses of nodes: allocate, explain, export."),
         "image": CommandEntry("image", "Images: build, add, list, verify."),
         "plan": CommandEntry("plan", "Show every change before it is made."),

@@ -107,6 +107,7 @@ class MachineState(BaseModel):
     last_reset_at: str | None = None
     media: Media = Field(default_factory=Media)
     asset_tag: str = ""
+    is_located: bool = False
     firmware: dict[str, str] = Field(default_factory=dict)
     firmware_staged: dict[str, str] = Field(default_factory=dict)
 

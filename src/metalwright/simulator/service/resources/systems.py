@@ -19,6 +19,7 @@ _RESET = f"{SYSTEM}/Actions/ComputerSystem.Reset"
 def routes() -> list[Route]:
     """The system, its boot options and its reset action."""
     fields = {
+        "LocationIndicatorActive": Field(bool),
         "AssetTag": Field(str, check=lambda text: "StringValueTooLong" if len(text) > 64 else None),
         "Boot.BootSourceOverrideTarget": Field(str, _TARGETS),
         "Boot.BootSourceOverrideEnabled": Field(str, ("Disabled", "Once", "Continuous")),
@@ -49,6 +50,7 @@ def _system(call: Call) -> Json:
         "SerialNumber": spec.serial,
         "UUID": spec.uuid,
         "AssetTag": state.asset_tag,
+        "LocationIndicatorActive": state.is_located,
         "HostName": "",
         "BiosVersion": version_of(call.bmc, "BIOS", spec.firmware.get("BIOS")),
         "PowerState": call.bmc.system.power_state,
@@ -109,6 +111,7 @@ async def _change(call: Call, values: Json) -> None:
     elif override.target == "None":
         override.enabled = "Disabled"
     state.override = override
+    state.is_located = values.get("LocationIndicatorActive", state.is_located)
     state.asset_tag = values.get("AssetTag", state.asset_tag)
     call.bmc.system.save()
 
