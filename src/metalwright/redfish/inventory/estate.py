@@ -69,6 +69,7 @@ async def read_estate(walk: Walk, with_chassis: bool = True) -> Estate:
     root = await walk.resource(SERVICE_ROOT)
     if root is None:
         raise _unreadable(walk, "the service root cannot be read", SERVICE_ROOT)
+    walk.offer_expand(root)
     systems, managers, chassis = await together(
         walk.listing(root.link(name) if wanted else None)
         for name, wanted in (("Systems", True), ("Managers", True), ("Chassis", with_chassis))

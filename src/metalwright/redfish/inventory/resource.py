@@ -35,7 +35,7 @@ class Resource:
         """The value under a path of property names, ``None`` where any part is missing or not an object."""
         value: Any = self.body
         for name in path:
-            value = value.get(name) if isinstance(value, Mapping) else None
+            value = value.get(name) if isinstance(value, dict) else None
         return value
 
     def text(self, *path: str) -> str | None:
@@ -136,7 +136,7 @@ def shown(value: Any) -> str:
 
 def link_of(value: Any) -> str | None:
     """The usable target of one link object; blank links, fragments and non-text are ``None``."""
-    target = value.get("@odata.id") if isinstance(value, Mapping) else value
+    target = value.get("@odata.id") if isinstance(value, dict) else value
     if not isinstance(target, str):
         return None
     target = target.strip()

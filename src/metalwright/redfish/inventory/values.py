@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 
 from metalwright.model.base import is_filler, normal_mac, normal_uuid
@@ -28,9 +29,18 @@ def text_of(value: Any) -> str | Odd | None:
     """A text with its blanks trimmed and collapsed; numbers become text; blanks and *N/A* are ``None``."""
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+    if isinstance(value, str):
+        return _told(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         return ODD
-    text = " ".join("".join(char if char.isprintable() else " " for char in str(value)).split())
+    return _told(str(value))
+
+
+@lru_cache(maxsize=8192)
+def _told(raw: str) -> str | None:
+    """A fleet says the same few thousand things over and over."""
+    printable = raw if raw.isprintable() else "".join(char if char.isprintable() else " " for char in raw)
+    text = " ".join(printable.split())
     return None if not text or text.casefold() in _UNKNOWN_TEXTS or not any(map(str.isalnum, text)) else text
 
 

@@ -7,12 +7,20 @@ login and the certificate (nothing more may be asked) and a BMC that stopped ans
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from metalwright.errors import BmcAuthError, BmcCertificateError, BmcUnreachableError, RedfishError
 from metalwright.model.report import Problem
+from metalwright.redfish.inventory.expansion import (
+    MIN_MEMBERS,
+    expand_query,
+    expanded_members,
+    is_true_to,
+    kind_of,
+)
+from metalwright.redfish.inventory.pages import Member, members_of, message_of, says_gone
 from metalwright.redfish.inventory.reader import Reader
 from metalwright.redfish.inventory.resource import Resource, link_of
 
@@ -65,6 +73,8 @@ class Walk:
         self._problems: dict[tuple[str, str], None] = {}
         self._silent = 0
         self._errors: dict[str, RedfishError] = {}
+        self._expand: str | None = None
+        self._verified: set[str] = set()
 
     def why(self, *uris: str | None) -> RedfishError | None:
         """Why the first of ``uris`` that could not be read was not readable."""
@@ -95,7 +105,8 @@ class Walk:
         if target is None:
             return Listing(uri=None)
         members, is_known, is_complete = await self._members(target)
-        answers = await together(self._member(member) for member in members)
+        members = await self._expanded(target, members)
+        answers = await self._all(members)
         resources = tuple(answer for answer in answers if isinstance(answer, Resource))
         missing = [
             (uri, answer) for (uri, _), answer in zip(members, answers, strict=True) if not isinstance(answer, Resource)
@@ -116,12 +127,63 @@ class Walk:
         unreadable = tuple(uri for uri, answer in missing.items() if not answer.is_gone)
         return Listing(None, resources, unreadable, gone, is_known=True, is_complete=not missing)
 
-    async def _member(self, member: tuple[str, Mapping[str, Any] | None]) -> Resource | _Missing:
-        uri, inline = member
-        return Resource(uri, inline, self.note) if inline is not None else await self._answer(uri)
+    def offer_expand(self, root: Resource) -> None:
+        """Let collections be read in one answer, if the service root offers it."""
+        self._expand = expand_query(root.body)
 
-    async def _members(self, target: str) -> tuple[list[tuple[str, Mapping[str, Any] | None]], bool, bool]:
-        members: dict[str, tuple[str, Mapping[str, Any] | None]] = {}
+    async def _all(self, members: Sequence[Member]) -> list[Resource | _Missing]:
+        """The resources of the members, in order; only those that are links are read."""
+        waiting = [uri for uri, inline in members if inline is None]
+        read = dict(zip(waiting, await together(map(self._answer, waiting)), strict=True)) if waiting else {}
+        return [
+            read[uri] if inline is None else self._known(uri) or Resource(uri, inline, self.note)
+            for uri, inline in members
+        ]
+
+    async def _expanded(self, target: str, members: list[Member]) -> list[Member]:
+        """The members with their bodies, where the BMC gives all of them in one answer and that proves true."""
+        query, kind = self._expand, kind_of(target)
+        links = [uri for uri, inline in members if inline is None]
+        if query is None or len(links) < MIN_MEMBERS or self._left <= len(links):
+            return members
+        self._left -= 1
+        whole, sample = await asyncio.gather(
+            self._reader.get(f"{target.partition('?')[0]}?{query}"),
+            self._nothing() if kind in self._verified else self._answer(links[-1]),
+            return_exceptions=True,
+        )
+        for outcome in (whole, sample):
+            if isinstance(outcome, BaseException) and not (outcome is whole and _is_refusal(outcome)):
+                raise outcome
+        bodies = {} if isinstance(whole, BaseException) else expanded_members(whole)
+        if isinstance(sample, Resource) and is_true_to(bodies.get(links[-1].rstrip("/"), {}), sample.body):
+            self._verified.add(kind)
+        if kind not in self._verified or not bodies:
+            self._expand = None
+            return members
+        for uri in links:
+            self._remember(uri, bodies.get(uri.rstrip("/")))
+        return [(uri, inline or bodies.get(uri.rstrip("/"))) for uri, inline in members]
+
+    async def _nothing(self) -> None:
+        """Stands where no sample is needed."""
+
+    def _remember(self, uri: str, body: Mapping[str, Any] | None) -> None:
+        """A body that came expanded counts as read."""
+        key = uri.rstrip("/")
+        if body is not None and key not in self._answers:
+            future: asyncio.Future[Resource | _Missing] = asyncio.get_running_loop().create_future()
+            future.set_result(self._resource(uri, body))
+            self._answers[key] = future
+
+    def _known(self, uri: str) -> Resource | None:
+        """The resource if it was read already."""
+        future = self._answers.get(uri.rstrip("/"))
+        answer = future.result() if future is not None and future.done() and not future.cancelled() else None
+        return answer if isinstance(answer, Resource) else None
+
+    async def _members(self, target: str) -> tuple[list[Member], bool, bool]:
+        members: dict[str, Member] = {}
         promised: int | None = None
         seen: set[str] = set()
         page: str | None = target
@@ -133,7 +195,7 @@ class Walk:
                 is_known, is_complete = is_known and page != target, False
                 break
             promised = promised if promised is not None else answer.count("Members@odata.count")
-            found, says_members = _members_of(answer)
+            found, says_members = members_of(answer)
             if not says_members and promised != 0:
                 self.note(page, "the collection lists no Members")
                 is_known, is_complete = is_known and page != target, False
@@ -202,42 +264,10 @@ class Walk:
     def _resource(self, path: str, body: Mapping[str, Any]) -> Resource | _Missing:
         if "error" in body:
             if not any(name not in ("error", "__not_json__") and not name.startswith("@") for name in body):
-                self.note(path, f"answers with an error object: {_message_of(body['error'])}")
-                return _Missing(is_gone=_is_gone(body["error"]))
-            self.note(path, f"answers in part, with an error: {_message_of(body['error'])}")
+                self.note(path, f"answers with an error object: {message_of(body['error'])}")
+                return _Missing(is_gone=says_gone(body["error"]))
+            self.note(path, f"answers in part, with an error: {message_of(body['error'])}")
         return Resource(path, body, self.note)
-
-
-def _members_of(page: Resource) -> tuple[list[tuple[str, Mapping[str, Any] | None]], bool]:
-    """(URI, body if the member is expanded) of one page, and whether the page has a Members property."""
-    value = page.raw("Members")
-    if isinstance(value, Mapping):
-        value = [value] if link_of(value) else list(value.values())
-    if not isinstance(value, list):
-        return [], False
-    members: list[tuple[str, Mapping[str, Any] | None]] = []
-    for item in value:
-        uri = link_of(item)
-        if uri is None:
-            page.note(page.uri, "a member has no link")
-            continue
-        is_expanded = isinstance(item, Mapping) and ("@odata.type" in item or "Id" in item)
-        members.append((uri, item if is_expanded else None))
-    return members, True
-
-
-def _message_of(error: Any) -> str:
-    entries = error.get("@Message.ExtendedInfo") if isinstance(error, Mapping) else None
-    first = entries[0] if isinstance(entries, list) and entries else error
-    if isinstance(first, Mapping):
-        said = first.get("Message") or first.get("MessageId") or first.get("message") or first.get("code")
-        return str(said)[:200]
-    return str(first)[:200]
-
-
-def _is_gone(error: Any) -> bool:
-    text = repr(error)
-    return any(word in text for word in ("ResourceMissingAtURI", "ResourceNotFound", "SYS403"))
 
 
 async def together(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
@@ -248,6 +278,11 @@ async def together(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     except BaseExceptionGroup as failures:
         raise _first(failures) from None
     return [task.result() for task in tasks]
+
+
+def _is_refusal(outcome: BaseException) -> bool:
+    """Whether the BMC cannot do what was asked, so that another way may do."""
+    return isinstance(outcome, RedfishError) and not isinstance(outcome, BmcAuthError | BmcCertificateError)
 
 
 def _first(failures: BaseExceptionGroup[BaseException]) -> BaseException:
