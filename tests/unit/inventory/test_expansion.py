@@ -13,12 +13,18 @@ from metalwright.errors import BmcRefusedError
 from metalwright.redfish.inventory import CapturedTree, read_reports
 from metalwright.redfish.inventory.expansion import expand_query
 
-DIMMS = [{"Id": f"DIMM{n}", "CapacityMiB": 16384, "PartNumber": f"P{n}", "Status": {"State": "Enabled"}} for n in range(8)]  # fmt: skip
+DIMM = {"CapacityMiB": 16384, "Status": {"State": "Enabled"}}
+DIMMS = [{"Id": f"DIMM{n}", "PartNumber": f"P{n}", **DIMM} for n in range(8)]
 Answer = Callable[[dict[str, Any]], Mapping[str, Any]]
 
 
+def plain_tree() -> Tree:
+    return with_members(machine(MemorySummary={"TotalSystemMemoryGiB": 128}), SYS, "Memory", *DIMMS)
+
+
 def tree() -> Tree:
-    made = with_members(machine(MemorySummary={"TotalSystemMemoryGiB": 128}), SYS, "Memory", *DIMMS)
+    """The same, by a BMC that offers to expand."""
+    made = plain_tree()
     made[ROOT] = {**made[ROOT], "ProtocolFeaturesSupported": {"ExpandQuery": {"NoLinks": True, "Levels": True}}}
     return made
 
@@ -35,8 +41,8 @@ class Expanding(CapturedTree):
         if not query:
             return await super().get(path)
         self.reads.append(path)
-        members = [{"@odata.id": item["@odata.id"], **self._tree[item["@odata.id"]]} for item in self._tree[bare]["Members"]]  # fmt: skip
-        return self._answer_with({**self._tree[bare], "Members": members})
+        uris = [item["@odata.id"] for item in self._tree[bare]["Members"]]
+        return self._answer_with({"Members": [{"@odata.id": uri, **self._tree[uri]} for uri in uris]})
 
 
 def refusing(_: dict[str, Any]) -> Mapping[str, Any]:
@@ -66,7 +72,7 @@ def read(reader: CapturedTree) -> tuple[Any, int]:
 
 
 def test_a_true_expansion_replaces_the_reads_of_the_members() -> None:
-    plain, plain_reads = read(CapturedTree(tree()))
+    plain, plain_reads = read(CapturedTree(plain_tree()))
     expanded, reads = read(Expanding(tree(), lambda body: body))
     assert expanded == plain
     assert (plain_reads, reads) == (9, 3)
@@ -74,23 +80,21 @@ def test_a_true_expansion_replaces_the_reads_of_the_members() -> None:
 
 @pytest.mark.parametrize("answer", [refusing, dropping, emptying, ignoring])
 def test_an_expansion_that_is_not_true_is_not_used(answer: Answer) -> None:
-    plain, _ = read(CapturedTree(tree()))
+    plain, _ = read(CapturedTree(plain_tree()))
     expanded, reads = read(Expanding(tree(), answer))
     assert expanded == plain
     assert reads == 10
 
 
 def test_members_that_an_expansion_leaves_out_are_read_by_themselves() -> None:
-    plain, _ = read(CapturedTree(tree()))
+    plain, _ = read(CapturedTree(plain_tree()))
     expanded, reads = read(Expanding(tree(), cutting))
     assert expanded == plain
     assert reads == 1 + 1 + 1 + 4
 
 
 def test_what_is_not_offered_is_not_asked_for() -> None:
-    bodies = tree()
-    del bodies[ROOT]["ProtocolFeaturesSupported"]
-    _, reads = read(Expanding(bodies, refusing))
+    _, reads = read(Expanding(plain_tree(), refusing))
     assert reads == 9
 
 

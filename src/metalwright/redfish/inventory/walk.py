@@ -75,6 +75,7 @@ class Walk:
         self._errors: dict[str, RedfishError] = {}
         self._expand: str | None = None
         self._verified: set[str] = set()
+        self._expansions: dict[str, asyncio.Task[dict[str, dict[str, Any]]]] = {}
 
     def why(self, *uris: str | None) -> RedfishError | None:
         """Why the first of ``uris`` that could not be read was not readable."""
@@ -142,10 +143,17 @@ class Walk:
 
     async def _expanded(self, target: str, members: list[Member]) -> list[Member]:
         """The members with their bodies, where the BMC gives all of them in one answer and that proves true."""
-        query, kind = self._expand, kind_of(target)
         links = [uri for uri, inline in members if inline is None]
-        if query is None or len(links) < MIN_MEMBERS or self._left <= len(links):
-            return members
+        if target not in self._expansions:
+            if self._expand is None or len(links) < MIN_MEMBERS or self._left <= len(links):
+                return members
+            self._expansions[target] = asyncio.create_task(self._true_bodies(target, links, self._expand))
+        bodies = await asyncio.shield(self._expansions[target])
+        return [(uri, inline or bodies.get(uri.rstrip("/"))) for uri, inline in members]
+
+    async def _true_bodies(self, target: str, links: Sequence[str], query: str) -> dict[str, dict[str, Any]]:
+        """URI → body of the expanded members; nothing if that fails, or if one read by itself shows more."""
+        kind = kind_of(target)
         self._left -= 1
         whole, sample = await asyncio.gather(
             self._reader.get(f"{target.partition('?')[0]}?{query}"),
@@ -160,10 +168,10 @@ class Walk:
             self._verified.add(kind)
         if kind not in self._verified or not bodies:
             self._expand = None
-            return members
+            return {}
         for uri in links:
             self._remember(uri, bodies.get(uri.rstrip("/")))
-        return [(uri, inline or bodies.get(uri.rstrip("/"))) for uri, inline in members]
+        return bodies
 
     async def _nothing(self) -> None:
         """Stands where no sample is needed."""
