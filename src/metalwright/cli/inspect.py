@@ -17,6 +17,7 @@ from metalwright.redfish.client import Contact
 from metalwright.redfish.credentials import PASSWORD_VARIABLE, USER_VARIABLE
 from metalwright.redfish.inventory import read_reports
 from metalwright.redfish.logins import logged_in, login_of_environment
+from metalwright.redfish.pins import pins_of_environment
 from metalwright.redfish.state import Limits
 from metalwright.workspace import open_workspace
 
@@ -37,8 +38,9 @@ def inspect(
 ) -> None:
     """Read the hardware inventory of one BMC.
 
-    A URL needs no inventory: the login comes from METALWRIGHT_BMC_USER and METALWRIGHT_BMC_PASSWORD. A BMC without
-    host (a DPU, a switch, a power shelf) gives an empty list. Exit 1: it could not be read.
+    A URL needs no inventory: the login comes from METALWRIGHT_BMC_USER and METALWRIGHT_BMC_PASSWORD. Its certificate
+    is taken as it is and said, or must be the one whose SHA-256 is in METALWRIGHT_BMC_FINGERPRINT. A BMC without host
+    (a DPU, a switch, a power shelf) gives an empty list. Exit 1: it could not be read.
     """
     cli: CliContext = context.obj
     if "://" in target:
@@ -66,10 +68,12 @@ def _read_node(cli: CliContext, name: str) -> list[HardwareReport]:
 async def _read_url(err: Console, url: str, deadline_s: float, allow_http: bool) -> list[HardwareReport]:
     """The certificate is taken as it is, and said; somebody named this very BMC for the login of the environment."""
     login = login_of_environment()
-    contact = Contact(url, limits=Limits(deadline_s=deadline_s), allow_http=allow_http)
+    contact = Contact(
+        url, key=url, pins=pins_of_environment(url), limits=Limits(deadline_s=deadline_s), allow_http=allow_http
+    )
     try:
         async with logged_in(contact, [login] if login is not None else []) as (client, _):
-            if client.fingerprint is not None:
+            if client.is_first_use:
                 err.print(f"{contact.origin.url}: certificate sha256:{client.fingerprint} (not pinned)", markup=False)
             return await read_reports(client, address=contact.origin.host)
     except BmcAuthError as error:

@@ -21,10 +21,10 @@ from metalwright.model.deployment import Deployment
 from metalwright.model.grant import Grant
 from metalwright.redfish import Limits, LoginLatch, MemoryLatch, MemoryPins, PinStore
 from metalwright.redfish.links import Declared
+from metalwright.redfish.pins import pins_of_environment, site_pins
 from metalwright.redfish.state import limits_of
 from metalwright.workspace import RUN_VARIABLE, Workspace, workspace_at
 
-FINGERPRINT_VARIABLE = "METALWRIGHT_BMC_FINGERPRINT"
 HTTP_VARIABLE = "METALWRIGHT_ALLOW_HTTP"
 
 
@@ -101,17 +101,12 @@ def ad_hoc_endpoint(address: str) -> Endpoint:
 
     Its certificate is pinned for this process only, or to ``METALWRIGHT_BMC_FINGERPRINT``.
     """
-    fingerprint = os.environ.get(FINGERPRINT_VARIABLE)
-    try:
-        pins = MemoryPins({address: fingerprint} if fingerprint else None)
-    except ValueError as error:
-        raise UsageError(str(error), where=FINGERPRINT_VARIABLE) from None
     return Endpoint(
         key=address,
         addresses=(address,),
         secrets=EnvironmentSecrets(),
         guard=AdHocGuard(),
-        pins=pins,
+        pins=pins_of_environment(address),
         allow_http=os.environ.get(HTTP_VARIABLE) == "1",
     )
 
@@ -134,7 +129,7 @@ def node_endpoint(name: str) -> Endpoint:
             lambda: services.grant(node.name),
             is_lockdown_declared=site.hardening.lockdown is True,
         ),
-        pins=workspace.journal.pins,
+        pins=site_pins(workspace.repository, workspace.journal.pins),
         latch=JournalLatch.of(workspace.journal.refused_logins, workspace.bmc_credentials),
         limits=limits_of(site.redfish),
         declared=Declared(

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from metalwright.model.base import Address, BlueprintRef, Frozen, Mac, Positive, Slug, Text, Uuid, is_filler
 from metalwright.model.blueprint import NetworkPurpose
 from metalwright.model.site import Port
+
+Fingerprint = Annotated[
+    str, StringConstraints(pattern=r"^(sha256:)?[0-9A-Fa-f]{2}(:?[0-9A-Fa-f]{2}){31}$", strict=True)
+]
+"""The SHA-256 of a certificate, with or without colons."""
 
 IdentityKey = Literal["serial", "uuid", "bmc_mac"]
 WantedState = Literal["ready", "spare", "held", "quarantined", "retired"]
@@ -79,7 +84,8 @@ class Node(Frozen):
     """One racked server. ``identity`` lists the keys that count; at least two of them, none a filler.
 
     ``bmc_address`` and ``bmc_port`` say where its BMC answers as racked, before it gets its own address. ``addresses``
-    pins addresses by network purpose; what is not pinned is allocated.
+    pins addresses by network purpose; what is not pinned is allocated. ``bmc_fingerprint`` is the SHA-256 of the
+    certificate that its BMC shows as racked: with it no first use is trusted. A certificate pinned later counts more.
     """
 
     name: Slug
@@ -92,6 +98,7 @@ class Node(Frozen):
     state: WantedState = "ready"
     bmc_address: Address | None = None
     bmc_port: Port | None = None
+    bmc_fingerprint: Fingerprint | None = None
     addresses: dict[NetworkPurpose, Address] = Field(default_factory=dict)
     system_disk: DiskChoice | None = None
     ports: tuple[NodePort, ...] = ()

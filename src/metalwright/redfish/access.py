@@ -17,7 +17,7 @@ from metalwright.redfish.async_client import AsyncClient
 from metalwright.redfish.client import Contact
 from metalwright.redfish.inventory import ALL_PARTS, Part, read_reports
 from metalwright.redfish.logins import Login, as_logins, logged_in, login_of_environment
-from metalwright.redfish.pins import MemoryPins
+from metalwright.redfish.pins import MemoryPins, site_pins
 from metalwright.redfish.places import known_places_of
 from metalwright.redfish.state import limits_of
 from metalwright.secrets.bmc_credentials import BmcCredentials
@@ -40,7 +40,7 @@ class NodeBmcs:
             AddressError: nobody knows where the BMC is.
             RedfishError: it cannot be reached, shows another certificate than the pinned one, refuses every login.
         """
-        pinned = self.journal.pins.get(node.name)
+        pinned = site_pins(self.repository, self.journal.pins).get(node.name)
         contact = Contact(
             known_places_of(self.repository, self.journal.bmc_addresses, node)[0].url,
             key=node.name,

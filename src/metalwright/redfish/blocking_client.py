@@ -22,7 +22,7 @@ from typing import Any, Self, TypeVar
 from redfish.rest.v1 import HttpClient, RetriesExhaustedError  # type: ignore[import-untyped]  # has no types
 
 from metalwright.redfish import collections, dialogue, sessions, tasks
-from metalwright.redfish.blocking_exchange import Adapter, failure_of
+from metalwright.redfish.blocking_exchange import Adapter, failure_of, hard_limit
 from metalwright.redfish.client import Contact, split_target
 from metalwright.redfish.collections import Collection
 from metalwright.redfish.credentials import Credentials
@@ -202,15 +202,16 @@ class BlockingClient:
     def _send(self, step: Send) -> Response | TransportFailure:
         client, path = self._client_for(step.target)
         try:
-            answer = client._rest_request(
-                path,
-                method=step.method,
-                body=None if step.body is None else dict(step.body),
-                headers=dict(step.headers),
-                allow_redirects=False,
-                timeout=(step.connect_timeout_s, step.read_timeout_s),
-                max_retry=0,
-            )
+            with hard_limit(step.connect_timeout_s + step.read_timeout_s):
+                answer = client._rest_request(
+                    path,
+                    method=step.method,
+                    body=None if step.body is None else dict(step.body),
+                    headers=dict(step.headers),
+                    allow_redirects=False,
+                    timeout=(step.connect_timeout_s, step.read_timeout_s),
+                    max_retry=0,
+                )
         except RetriesExhaustedError as error:
             return failure_of(error.__cause__, step)
         raw = answer._http_response.raw.headers

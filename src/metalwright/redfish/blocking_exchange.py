@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ssl
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import requests
 import urllib3
+from gevent import Timeout, monkey  # type: ignore[import-untyped]  # comes with pyinfra and has no types
 from requests.adapters import HTTPAdapter
 
 from metalwright.redfish.wire import MAX_BODY_BYTES, FailureKind, Send, TransportFailure
@@ -17,8 +20,21 @@ class _EndlessBodyError(Exception):
     pass
 
 
-class _SlowBodyError(Exception):
+class _SlowAnswerError(Exception):
     pass
+
+
+@contextmanager
+def hard_limit(seconds: float) -> Iterator[None]:
+    """End the block after ``seconds``, however slowly bytes drip in; only gevent, under pyinfra, can do that.
+
+    Socket timeouts count from one packet to the next, so that they never end a drip.
+    """
+    if not monkey.is_module_patched("socket"):
+        yield
+        return
+    with Timeout(seconds, _SlowAnswerError(f"no answer within {seconds:g} s")):
+        yield
 
 
 class Adapter(HTTPAdapter):
@@ -46,7 +62,7 @@ class Adapter(HTTPAdapter):
                 raise _EndlessBodyError(f"more than {MAX_BODY_BYTES >> 20} MiB")
             if time.monotonic() > give_up_at:
                 response.close()
-                raise _SlowBodyError(f"{size_bytes} bytes and no end")
+                raise _SlowAnswerError(f"{size_bytes} bytes and no end")
         response._content = b"".join(parts)
         response._content_consumed = True
         response.raw.release_conn()
@@ -80,7 +96,7 @@ def failure_of(error: BaseException | None, step: Send) -> TransportFailure:
         return TransportFailure(FailureKind.TLS, text)
     if isinstance(error, requests.exceptions.ConnectTimeout):
         return TransportFailure(FailureKind.CONNECT_TIMEOUT, f"no answer within {step.connect_timeout_s:g} s")
-    if isinstance(error, requests.exceptions.Timeout | _SlowBodyError) or any(
+    if isinstance(error, requests.exceptions.Timeout | _SlowAnswerError) or any(
         isinstance(item, urllib3.exceptions.ReadTimeoutError) for item in chain
     ):
         return TransportFailure(FailureKind.TIMEOUT, f"no answer within {step.read_timeout_s:g} s")

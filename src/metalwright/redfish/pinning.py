@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import ssl
 
 from metalwright.redfish.failures import unsent_error
@@ -53,8 +55,10 @@ def handshake_failure(error: BaseException, timeout_s: float) -> TransportFailur
         case TimeoutError():
             return TransportFailure(FailureKind.CONNECT_TIMEOUT, f"no answer within {timeout_s:g} s")
         case ConnectionRefusedError():
-            return TransportFailure(FailureKind.CONNECT, str(error))
+            return TransportFailure(FailureKind.CONNECT, os.strerror(errno.ECONNREFUSED))
         case ConnectionError():
             return TransportFailure(FailureKind.TLS, "it closed the connection during the handshake")
+        case OSError(errno=int(number)) if number > 0:
+            return TransportFailure(FailureKind.CONNECT, os.strerror(number))
         case _:
             return TransportFailure(FailureKind.CONNECT, str(error) or type(error).__name__)

@@ -11,8 +11,15 @@ BMC certificates rarely name their address and are rarely signed by anybody, so 
 from __future__ import annotations
 
 import hashlib
+import os
 import ssl
+from collections.abc import Mapping
 from typing import Protocol
+
+from metalwright.errors import UsageError
+from metalwright.model.repository import SiteRepository
+
+FINGERPRINT_VARIABLE = "METALWRIGHT_BMC_FINGERPRINT"
 
 
 class PinStore(Protocol):
@@ -38,6 +45,41 @@ class MemoryPins:
     def record(self, key: str, fingerprint: str) -> None:
         """Keep the pin."""
         self.pins[key] = fingerprint
+
+
+class DeclaredPins:
+    """Pins of another store, and for keys without one what somebody declared beforehand."""
+
+    def __init__(self, known: PinStore, declared: Mapping[str, str]) -> None:
+        self._known = known
+        self._declared = {key: normalise(value) for key, value in declared.items()}
+
+    def get(self, key: str) -> str | None:
+        """Return the recorded pin, else the declared one."""
+        return self._known.get(key) or self._declared.get(key)
+
+    def record(self, key: str, fingerprint: str) -> None:
+        """Keep the pin in the other store."""
+        self._known.record(key, fingerprint)
+
+
+def site_pins(repository: SiteRepository, known: PinStore) -> DeclaredPins:
+    """Return the pins of a site: those of its journal, and those that its rack files declare for racked machines."""
+    nodes = repository.nodes()
+    return DeclaredPins(known, {node.name: node.bmc_fingerprint for node in nodes if node.bmc_fingerprint is not None})
+
+
+def pins_of_environment(key: str) -> MemoryPins:
+    """Return the pin in METALWRIGHT_BMC_FINGERPRINT for the BMC ``key``, if it is set.
+
+    Raises:
+        UsageError: it is no fingerprint.
+    """
+    fingerprint = os.environ.get(FINGERPRINT_VARIABLE)
+    try:
+        return MemoryPins({key: fingerprint} if fingerprint else None)
+    except ValueError as error:
+        raise UsageError(str(error), where=FINGERPRINT_VARIABLE) from None
 
 
 def fingerprint_of(certificate_der: bytes) -> str:

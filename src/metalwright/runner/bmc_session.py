@@ -12,6 +12,7 @@ from metalwright.redfish import Contact, MemoryPins
 from metalwright.redfish.async_client import AsyncClient
 from metalwright.redfish.links import Declared
 from metalwright.redfish.logins import Login, as_logins, logged_in
+from metalwright.redfish.pins import site_pins
 from metalwright.redfish.places import Place
 from metalwright.redfish.state import limits_of
 from metalwright.workspace import Workspace
@@ -29,7 +30,10 @@ class BmcSession:
 
 def contact(workspace: Workspace, node: str, place: Place) -> Contact:
     """How the Redfish client reaches the BMC. A first use is not pinned here: the identity comes first."""
-    declared, pinned = workspace.repository.node(node), workspace.journal.pins.get(node)
+    declared, pinned = (
+        workspace.repository.node(node),
+        site_pins(workspace.repository, workspace.journal.pins).get(node),
+    )
     return Contact(
         place.url,
         key=node,
@@ -49,7 +53,7 @@ async def open_bmc(workspace: Workspace, node: str, places: Sequence[Place] | No
         BmcCertificateError, BmcUnreachableError: nothing was sent.
     """
     logins = as_logins(workspace.bmc_credentials.candidates(node))
-    is_first_use = workspace.journal.pins.get(node) is None
+    is_first_use = site_pins(workspace.repository, workspace.journal.pins).get(node) is None
     silent: BmcUnreachableError | None = None
     for place in workspace.bmc_places(node) if places is None else places:
         async with AsyncExitStack() as stack:

@@ -113,6 +113,7 @@ def test_a_file_of_targets_is_read_with_its_comments(first: RunningService, tmp_
 
 
 def test_rt_19_one_silent_bmc_delays_nobody(first: RunningService, second: RunningService, tmp_path: Path) -> None:
+    """Each BMC has its own deadline; the others finish, and the silent one is listed with exit code 1."""
     site = make_site(tmp_path, [ONE, TWO], port_of(first))
     with listener("127.85.0.3", port_of(first), silent):
         begun = time.monotonic()

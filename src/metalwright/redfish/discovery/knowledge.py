@@ -13,6 +13,7 @@ from metalwright.redfish.discovery.sighting import RootFacts
 from metalwright.redfish.discovery.targets import Target
 from metalwright.redfish.discovery.visit import Expected
 from metalwright.redfish.logins import Login, as_logins, login_of_environment
+from metalwright.redfish.pins import site_pins
 from metalwright.redfish.places import Place, places_of
 from metalwright.secrets.bmc_credentials import BmcCredentials
 from metalwright.secrets.opening import keys_of
@@ -29,7 +30,7 @@ class SiteKnowledge:
     """
 
     def __init__(self, repository: SiteRepository, journal: Journal, credentials: BmcCredentials) -> None:
-        self._journal = journal
+        self._pins = site_pins(repository, journal.pins)
         self._credentials = credentials
         self._latch = LoginLatch.of(journal.refused_logins, credentials)
         self._site_login = login_of_environment()
@@ -53,7 +54,7 @@ class SiteKnowledge:
         name = self._nodes.get(target.place)
         if name is None:
             return None
-        pin = self._journal.pins.get(name)
+        pin = self._pins.get(name)
         logins = as_logins(self._credentials.candidates(name)) if pin is not None else ()
         return Expected(name, pin, tuple(login for login in logins if login.origin != "factory"))
 
