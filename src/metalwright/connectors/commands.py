@@ -200,5 +200,7 @@ def is_destructive(command: Command) -> bool:
         return "/Volumes/" in target
     body = command.body or {}
     boot = body.get("Boot")
-    is_http_boot = isinstance(boot, dict) and bool(boot.get("HttpBootUri"))
+    is_http_boot = isinstance(boot, dict) and (
+        bool(boot.get("HttpBootUri")) or boot.get("BootSourceOverrideTarget") == "UefiHttp"
+    )
     return command.verb == "PATCH" and (("/VirtualMedia/" in target and bool(body.get("Image"))) or is_http_boot)

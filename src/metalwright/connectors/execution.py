@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from metalwright.connectors.commands import Command
+from metalwright.connectors.media_url import check_image
 from metalwright.connectors.proving import is_barred, prove_refused, prove_staged, set_clock
 from metalwright.connectors.read_back import Reader
 from metalwright.connectors.secrets import MEDIA_URL, STAGED_PASSWORD, BmcSecrets, SecretValues
@@ -119,6 +120,7 @@ class Execution:
     def _send(self, command: Command, hidden: tuple[str, ...]) -> tuple[list[str], str]:
         """Return what the BMC said and the URI that took the write, which is not always the one that was asked."""
         body = None if command.body is None else self._values.fill(command.body)
+        check_image(body, command.target)
         used = self._values.texts if body != command.body else ()
         request = Request(command.verb, self._uri(command.target), body, secrets=(*hidden, *used))
         taken, response = self._send_or_patch(request, command.options.get("or-patch"))

@@ -23,6 +23,8 @@ from metalwright.redfish.messages import Message
 
 POLL_S = 1.0
 FIRST_POLL_S = 0.1
+RETRY_S = 3.0
+"""Seconds before a write that a BMC failed to carry out (5xx) is sent again, where it may be sent again at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +92,14 @@ class Reader:
             seen = self._watch(uris, proof, 0.0 if refusal is not None else proof.within_s)
             if seen.failure is None:
                 return [*lines, f"{uris[0]} shows the wanted values after {seen.seconds:.1f} s"]
-            if refusal is not None:
+            if refusal is not None and (attempt == proof.tries or (refusal.status or 0) < 500):
+                if not proof.is_required:
+                    return lines
+                refusal.hint = refusal.hint or proof.hint
                 raise refusal
+            if refusal is not None:
+                time.sleep(min(RETRY_S, proof.within_s))
+                continue
             lines.append(f"request {attempt} of {proof.tries}: not to be seen after {seen.seconds:.0f} s")
         if not proof.is_required or seen.failure is None:
             return lines

@@ -132,6 +132,7 @@ class RedfishConnector(BaseConnector):
             latch=endpoint.latch,
             limits=endpoint.limits,
             allow_http=endpoint.allow_http,
+            forms=endpoint.forms,
         )
 
     @staticmethod

@@ -20,6 +20,7 @@ from metalwright.journal.locks import NodeLock
 from metalwright.model.deployment import Deployment
 from metalwright.model.grant import Grant
 from metalwright.redfish import Limits, LoginLatch, MemoryLatch, MemoryPins, PinStore
+from metalwright.redfish.adaptations import ForgetfulMemory, FormMemory
 from metalwright.redfish.links import Declared
 from metalwright.redfish.pins import pins_of_environment, site_pins
 from metalwright.redfish.state import limits_of
@@ -46,6 +47,7 @@ class Endpoint:
     limits: Limits = field(default_factory=Limits)
     declared: Declared = field(default_factory=Declared)
     allow_http: bool = False
+    forms: FormMemory = field(default_factory=ForgetfulMemory)
     default_users: tuple[str, ...] = ()
     """Accounts that machines leave the factory with."""
     order_medium: Callable[[], str] = no_medium
@@ -137,5 +139,6 @@ def node_endpoint(name: str) -> Endpoint:
         ),
         allow_http=os.environ.get(HTTP_VARIABLE) == "1",
         default_users=default_users(site),
+        forms=workspace.journal.platform_forms,
         order_medium=lambda: services.order_medium(node.name),
     )

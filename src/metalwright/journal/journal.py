@@ -18,6 +18,7 @@ from metalwright.journal.guard import make_go_guard
 from metalwright.journal.host_keys import HostKeys
 from metalwright.journal.leases import Leases
 from metalwright.journal.nodes import Nodes
+from metalwright.journal.platforms import PlatformForms
 from metalwright.journal.runs import Runs
 from metalwright.journal.tables import JournalRow
 from metalwright.model.deployment import GoGuard
@@ -43,6 +44,7 @@ class Journal:
         self.pins = CertificatePins(database, self.events)
         self.refused_logins = RefusedLogins(database, self.events)
         self.bmc_addresses = BmcAddresses(database)
+        self.platform_forms = PlatformForms(database)
         with database.read() as connection:
             self._id = connection.execute(select(JournalRow.id)).scalar_one()
 

@@ -148,10 +148,21 @@ def _create_tables(connection: Connection, clock: Clock) -> None:
 def _checked(database: Database) -> Database:
     try:
         _check(database)
+        _add_new_tables(database)
     except JournalError:
         database.close()
         raise
     return database
+
+
+def _add_new_tables(database: Database) -> None:
+    """Make the tables that this version has and the journal does not: it was made by an earlier one."""
+    with database.read() as connection:
+        there = set(inspect(connection).get_table_names())
+    missing = [table for table in Base.metadata.sorted_tables if table.name not in there]
+    if missing:
+        with database.write("add_tables") as connection:
+            Base.metadata.create_all(connection, tables=missing)
 
 
 def _check(database: Database) -> None:

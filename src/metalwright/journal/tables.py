@@ -9,7 +9,7 @@ from sqlalchemy import JSON, DateTime, Dialect, Index, Text, TypeDecorator
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 SCHEMA_VERSION = 1
-"""Raised by every change of a table; an older journal is migrated, a newer one refused."""
+"""Raised by every change of a table; other versions are refused. A table that is new is made where it is missing."""
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -261,6 +261,17 @@ class BmcAddressRow(Base):
     address: Mapped[str]
     port: Mapped[int]
     seen: Mapped[datetime]
+
+
+class PlatformFormRow(Base):
+    """In which forms the BMCs of a platform take writes, oldest first."""
+
+    __tablename__ = "platform_forms"
+
+    platform: Mapped[str] = mapped_column(primary_key=True)
+    form: Mapped[str] = mapped_column(primary_key=True)
+    number: Mapped[int]
+    since: Mapped[datetime]
 
 
 class HostKeyRow(Base):

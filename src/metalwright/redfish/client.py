@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from metalwright.errors import UsageError
+from metalwright.redfish.adaptations import ForgetfulMemory, FormMemory
 from metalwright.redfish.credentials import Credentials, LoginLatch, MemoryLatch
 from metalwright.redfish.links import Declared
 from metalwright.redfish.pins import MemoryPins, PinStore
@@ -81,6 +82,7 @@ class Contact:
     limits: Limits = field(default_factory=Limits)
     allow_http: bool = False
     declared: Declared = field(default_factory=Declared)
+    forms: FormMemory = field(default_factory=ForgetfulMemory)
 
     @property
     def origin(self) -> Origin:
@@ -97,6 +99,7 @@ class Contact:
             latch=self.latch,
             limits=self.limits,
             allow_http=self.allow_http,
+            forms=self.forms,
         )
         state.start_clock()
         return state

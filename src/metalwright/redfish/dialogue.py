@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from metalwright.errors import BmcAnswerError, BmcNoAnswerError, BmcRefusedError, BmcUnreachableError
-from metalwright.redfish.adaptations import MAX_ADAPTATIONS, adapt
+from metalwright.redfish.adaptations import MAX_FORMS, in_form, merged, platform_of, wanted_forms
 from metalwright.redfish.etags import tags_of
 from metalwright.redfish.failures import not_json_error, refusal_error
 from metalwright.redfish.policy import transact
@@ -97,20 +97,28 @@ def write_in_form(state: BmcState, request: Request) -> Exchange[tuple[Request, 
     """Carry out a write; return the form of it that the BMC took, and its answer.
 
     PATCH and PUT are conditional on the entity tag that the resource has at this moment. A refused write is sent in
-    the other forms that BMCs are known to want (:mod:`metalwright.redfish.adaptations`).
+    the other forms that BMCs are known to want (:mod:`metalwright.redfish.adaptations`), at once in the one that
+    another BMC of the platform took.
     Raises BmcNoAnswerError when a POST was sent and not answered. A PATCH without an answer is settled by reading: it
     sets values, so it is repeated once when the resource does not show them.
     """
-    for _ in range(MAX_ADAPTATIONS):
+    platform = platform_of(state.root or {}, state.key)
+    forms = known = state.forms.recall(platform)
+    for _ in range(MAX_FORMS):
         tags: list[str | None] = []
-        response = yield from _write_once(state, request, tags)
-        other = adapt(request, response)
-        if other is None:
+        sent = in_form(request, forms)
+        response = yield from _write_once(state, sent, tags)
+        forms = merged(forms, wanted_forms(sent, response))
+        if in_form(request, forms) != sent:
+            continue
+        if response.is_success or sent == request or forms != known:
             break
-        request = other
+        forms = known = ()  # what the platform took once is not what this BMC takes
     if not response.is_success:
-        raise refusal_error(state, request, response, tags)
-    return request, response
+        raise refusal_error(state, sent, response, tags)
+    if forms != known:
+        state.forms.learn(platform, forms)
+    return sent, response
 
 
 def _write_once(state: BmcState, request: Request, tags: list[str | None]) -> Exchange[Response]:

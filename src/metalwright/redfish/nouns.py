@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable, Mapping
 
 from metalwright.errors import BmcAnswerError, BmcRefusedError
+from metalwright.redfish.adaptations import platform_of
 from metalwright.redfish.collections import list_members
 from metalwright.redfish.dialogue import member_uri, read
 from metalwright.redfish.extensions import noun_accounts, noun_lockdown, noun_syslog
@@ -173,11 +174,16 @@ def _bios_jobs(state: BmcState, topology: Topology) -> Exchange[Found]:
 
 
 def _media(state: BmcState, topology: Topology) -> Exchange[Found]:
-    """Virtual media moved from the manager to the system in newer firmware; where both list it the system's counts."""
+    """Virtual media moved from the manager to the system in newer firmware; where both list some the system's count."""
     system = yield from _system(state, topology)
+    own: Found | None = None
     if member_uri(system.value, "VirtualMedia") is not None:
-        return (yield from follow(state, system, "VirtualMedia"))
+        own = yield from follow(state, system, "VirtualMedia")
+        if own.value.get("Members"):
+            return own
     manager = yield from _manager(state, topology)
+    if own is not None and member_uri(manager.value, "VirtualMedia") is None:
+        return own
     return (yield from follow(state, manager, "VirtualMedia"))
 
 
@@ -246,6 +252,8 @@ def _behaviour(state: BmcState, topology: Topology) -> Exchange[Found]:
         "boot_always_enabled": behaviour.boot_always_enabled,
         "virtual_cd_targets": list(behaviour.virtual_cd_targets),
         "is_boot_mode_sent": behaviour.is_boot_mode_sent,
+        "http_boot_attributes": list(behaviour.http_boot_attributes),
+        "learned": list(state.forms.recall(platform_of(state.root or {}, state.key))),
     }
     return Found("/redfish/v1/", value)
 

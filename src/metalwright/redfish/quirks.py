@@ -29,6 +29,9 @@ class Behaviour:
     virtual_cd_targets: tuple[str, ...] = ("Cd", "UsbCd")
     """Boot targets that start the virtual CD, best first."""
     is_boot_mode_sent: bool = True
+    http_boot_attributes: tuple[str, ...] = ("HttpDev1Uri", "UrlBootFile")
+    """BIOS attributes that take the URL of an HTTP boot where ``HttpBootUri`` is refused: Dell (libredfish #75, #76),
+    HPE. The first one that the BIOS has is used."""
     names: tuple[str, ...] = field(default=())
     """Names of the quirks that are in force, for logs."""
 

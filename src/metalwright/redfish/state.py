@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from metalwright.model.site import RedfishSettings
+from metalwright.redfish.adaptations import ForgetfulMemory, FormMemory
 from metalwright.redfish.credentials import Credentials, LoginLatch, MemoryLatch
 from metalwright.redfish.quirks import Behaviour
 from metalwright.redfish.wire import JsonObject, Request
@@ -71,6 +72,7 @@ class BmcState:
     clock: Clock = time.monotonic
     allow_http: bool = False
     expires_at: float | None = None
+    forms: FormMemory = field(default_factory=ForgetfulMemory)
     behaviour: Behaviour = field(default_factory=Behaviour)
     root: JsonObject | None = None
     token: str | None = field(default=None, repr=False)

@@ -35,6 +35,10 @@ class Bench:
         """The machine, as the judge sees it."""
         return self.service.system
 
+    def platform(self) -> str:
+        """Under which name the journal keeps what BMCs of this kind taught."""
+        return f"{self.service.spec.bmc.manufacturer} {self.service.spec.bmc.model}".lower()
+
     def rule(self, method: str | None = None, path: str | None = None, **details: Any) -> None:
         """Put a rule in force (:mod:`metalwright.simulator.rules`)."""
         self.system.faults.rule(method, path, **details)

@@ -16,13 +16,14 @@ from metalwright.facts.redfish.bmc import (
     RemoteSyslog,
     VirtualMedia,
 )
-from metalwright.facts.redfish.host import BootOverride, Drives, Power, System
+from metalwright.facts.redfish.host import BootOptions, BootOverride, Drives, Power, System
 
 __all__ = [
     "Accounts",
     "BiosAttributes",
     "BiosJobs",
     "BiosRegistry",
+    "BootOptions",
     "BootOverride",
     "Drives",
     "FirmwareInventory",

@@ -66,7 +66,11 @@ def _reset_types(info: Any) -> list[str] | None:
 
 
 class BootOverride(RedfishFact):
-    """``target enabled mode``, what is ``allowed``, where changes are written (``uri``) and the BMC's ``behaviour``."""
+    """``target enabled mode``, what is ``allowed``, where changes are written (``uri``) and the BMC's ``behaviour``.
+
+    ``allowed_enabled`` are the durations that the BMC lists; ``http_uri`` is what HTTP boot loads, and
+    ``is_http_uri_shown`` whether the BMC has such a property at all.
+    """
 
     def command(self) -> str:
         """The system, and its settings resource where that takes boot changes."""
@@ -83,8 +87,42 @@ class BootOverride(RedfishFact):
             "enabled": boot.get("BootSourceOverrideEnabled"),
             "mode": boot.get("BootSourceOverrideMode"),
             "allowed": boot.get(allowed) or changes.get(allowed),
+            "allowed_enabled": texts(boot.get("BootSourceOverrideEnabled@Redfish.AllowableValues")),
+            "http_uri": boot.get("HttpBootUri") or changes.get("HttpBootUri"),
+            "is_http_uri_shown": "HttpBootUri" in boot or "HttpBootUri" in changes,
             "behaviour": behaviour,
         }
+
+
+class BootOptions(RedfishFact):
+    """``options`` in the order in which the firmware tries them: ``reference name alias is_enabled path uri``.
+
+    ``order`` is the BMC's list of references; null where it tells none. Options that the order does not name come last.
+    """
+
+    def command(self) -> str:
+        """The system, and every boot option."""
+        return "GET @system @system/Boot/BootOptions/*?"
+
+    def read(self, body: Any) -> Json:
+        """Names and paths as the firmware writes them."""
+        system, found = body
+        order = texts(as_object(system.get("Boot")).get("BootOrder"))
+        options = [_boot_option(as_object(item)) for item in (found or {"Members": []})["Members"]]
+        places = {reference: place for place, reference in enumerate(order or [])}
+        options.sort(key=lambda option: places.get(str(option["reference"]), len(places)))
+        return {"uri": system.get("@odata.id"), "order": order, "options": options}
+
+
+def _boot_option(item: Json) -> Json:
+    return {
+        "uri": item.get("@odata.id"),
+        "reference": item.get("BootOptionReference") or item.get("Id"),
+        "name": item.get("DisplayName") or item.get("Name"),
+        "alias": item.get("Alias"),
+        "is_enabled": item.get("BootOptionEnabled"),
+        "path": item.get("UefiDevicePath"),
+    }
 
 
 class Drives(RedfishFact):

@@ -15,9 +15,9 @@ from metalwright.connectors.services import services_at
 from metalwright.errors import MetalwrightError
 from metalwright.facts.redfish import Power, VirtualMedia
 from metalwright.model.deployment import Deployment
-from metalwright.operations.redfish import boot, power
+from metalwright.operations.redfish import boot, http_boot, power
 from metalwright.operations.redfish.requests import Commands, contained, line, look, refuse, show_diff, unreadable
-from metalwright.operations.redfish.virtual_media import eject_commands, insert_commands
+from metalwright.operations.redfish.virtual_media import cd_slot, eject_commands, insert_commands
 
 REFERENCE = f"{{secret:{MEDIA_URL}}}"
 
@@ -28,7 +28,8 @@ def started() -> Commands:
     """Have the host run the deploy ramdisk from this node's own boot medium.
 
     Refused without a valid grant: nothing is written, the other hosts go on. With one: make the medium, power off,
-    empty every slot, insert, one-time boot, power on; each step read back. A ramdisk that is under way is left alone.
+    empty every slot, insert, one-time boot, power on; each step read back. A BMC without a virtual CD boots it over
+    HTTP where the blueprint's ``boot.method`` has ``uefi-http``. A ramdisk that is under way is left alone.
     """
     node = host.data.get("redfish_node")
     if not node:
@@ -58,9 +59,18 @@ def started() -> Commands:
     if emptied is None:
         yield unreadable("its virtual media")
         return
-    yield from insert_commands(emptied, REFERENCE)
-    yield from boot.override._inner(wanted="virtual-cd")
+    if cd_slot(emptied["slots"]) is None and "uefi-http" in _methods():
+        yield from http_boot.boot_commands(REFERENCE, dict(host.data.get("http_boot_settings") or {}))
+    else:
+        yield from insert_commands(emptied, REFERENCE)
+        yield from boot.override._inner(wanted="virtual-cd")
     yield from power.state._inner(wanted="On")
+
+
+def _methods() -> list[str]:
+    """The ways to start the ramdisk that the blueprint declares."""
+    blueprint = host.data.get("blueprint_data") or {}
+    return list((blueprint.get("boot") or {}).get("method") or ["virtual-media"])
 
 
 def _is_inserted(media: dict[str, Any], deployment: Deployment) -> bool:

@@ -11,8 +11,8 @@ from pyinfra.context import host
 from metalwright.facts.redfish import VirtualMedia
 from metalwright.operations.redfish.requests import (
     Commands,
+    Proof,
     contained,
-    expect,
     line,
     look,
     patch,
@@ -25,8 +25,10 @@ from metalwright.operations.redfish.requests import (
 SETTLE_S = 60.0
 """How long a BMC may take to fetch an image or to let go of one."""
 
-MAX_URL_CHARS = 255
-"""Longer image URLs are refused by some BMCs."""
+TRIES = 2
+"""BMCs are known to fail at the first try and to have done it, or to do it at the second."""
+
+INSERT_HINT = "the BMC itself fetches the image: can it reach the boot server (site.yaml boot_server.address_for_bmc)?"
 
 
 @operation()
@@ -64,31 +66,29 @@ def insert_commands(seen: Mapping[str, Any], image: str) -> Commands:
     if slot is None:
         yield refuse(f"this BMC has no virtual CD: its slots are {[item['types'] for item in seen['slots']] or 'none'}")
         return
-    if len(image) > MAX_URL_CHARS:
-        yield refuse(f"the image URL has {len(image)} characters; BMCs take {MAX_URL_CHARS}")
-        return
     others = [item for item in seen["slots"] if item["is_inserted"] and item != slot]
-    if slot["is_inserted"] and slot["image"] == image and not others:
-        host.noop("the image is inserted")
+    if slot["is_inserted"] and slot["image"] == image:
+        if not others:
+            host.noop("the image is inserted")
+        yield from eject_commands(others)
         return
     show_diff([line("virtual media", slot["image"], image)])
-    yield from eject_commands(others + ([slot] if slot["is_inserted"] and slot["image"] != image else []))
-    if slot["image"] != image:
-        if slot["insert_uri"]:
-            yield post(slot["insert_uri"], {"Image": image}, is_unproven=True)
-        else:
-            yield patch(slot["uri"], {"Image": image, "Inserted": True, "WriteProtected": True}, is_unproven=True)
-    yield expect(slot["uri"], {"Inserted": True, "Image": image}, within_s=SETTLE_S)
+    yield from eject_commands(others + ([slot] if slot["is_inserted"] else []))
+    shown = Proof({"Inserted": True}, {}, slot["uri"], SETTLE_S, TRIES, hint=INSERT_HINT)
+    if slot["insert_uri"]:
+        yield post(slot["insert_uri"], {"Image": image}, proof=shown)
+    else:
+        yield patch(slot["uri"], {"Image": image, "Inserted": True, "WriteProtected": True}, proof=shown)
 
 
 def eject_commands(slots: Sequence[Mapping[str, Any]]) -> Commands:
     """Yield what empties the slots, each with its read-back."""
     for slot in slots:
+        shown = Proof({}, {"Inserted": True}, slot["uri"], SETTLE_S, TRIES)
         if slot["eject_uri"]:
-            yield post(slot["eject_uri"], {}, is_unproven=True)
+            yield post(slot["eject_uri"], {}, proof=shown)
         else:
-            yield patch(slot["uri"], {"Image": None, "Inserted": False}, is_unproven=True)
-        yield expect(slot["uri"], {"Inserted": False}, within_s=SETTLE_S)
+            yield patch(slot["uri"], {"Image": None, "Inserted": False}, proof=shown)
 
 
 def cd_slot(slots: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:

@@ -1,0 +1,83 @@
+"""Which boot target means what on this BMC, and what is wrong with a boot order. Pure.
+
+Among what a platform taught (:mod:`metalwright.redfish.adaptations`) ``cd+TARGET`` says that a boot from TARGET started
+the medium there, ``cd-TARGET`` that it did not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+_DISK = re.compile(r"\b(disk|hdd|nvme|ssd)\b", re.IGNORECASE)
+_VIRTUAL_CD = re.compile(r"virtual.*(cd|dvd|optical)|(cd|dvd)[ -]?rom.*virtual|usb.*(cd|dvd)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A target of the boot override, and the further properties that it needs."""
+
+    target: str
+    details: Mapping[str, str] = field(default_factory=dict)
+
+
+def choose_target(seen: Mapping[str, Any], wanted: str, options: Sequence[Mapping[str, Any]] = ()) -> Choice | None:
+    """Return the target for ``virtual-cd`` or ``disk`` on the BMC of the fact BootOverride; None where none fits.
+
+    ``options`` (of the fact BootOptions) are the way out where the BMC allows no target of that kind.
+    """
+    allowed: Sequence[str] | None = seen["allowed"]
+    targets = cd_targets(seen["behaviour"]) if wanted == "virtual-cd" else ["Hdd"]
+    target = next((item for item in targets if allowed is None or item in allowed), None)
+    if target is not None:
+        return Choice(target)
+    option = next((item for item in options if _is(item, wanted) and item["is_enabled"] is not False), None)
+    if option is None:
+        return None
+    if "UefiBootNext" in (allowed or []):
+        return Choice("UefiBootNext", {"BootNext": str(option["reference"])})
+    if "UefiTarget" in (allowed or []) and option["path"]:
+        return Choice("UefiTarget", {"UefiTargetBootSourceOverride": str(option["path"])})
+    return None
+
+
+def cd_targets(behaviour: Mapping[str, Any]) -> list[str]:
+    """Return the targets that can mean the virtual CD: what started a medium on its platform first."""
+    learned: Sequence[str] = behaviour["learned"]
+    known: Sequence[str] = behaviour["virtual_cd_targets"]
+    return sorted(known, key=lambda target: (f"cd-{target}" in learned) - (f"cd+{target}" in learned))
+
+
+def find_problems(seen: Mapping[str, Any], forbidden: Sequence[str]) -> list[str]:
+    """Return what is wrong with the boot order of the fact BootOptions, in words."""
+    if seen["order"] is None:
+        return []
+    problems = []
+    for place, option in enumerate(seen["options"]):
+        label = f"{option['reference']} ({option['name']})"
+        if option["is_enabled"] is False and _is(option, "disk"):
+            problems.append(f"{label} is disabled")
+        is_before_disk = any(_is(later, "disk") for later in seen["options"][place + 1 :])
+        if _is_forbidden(option, forbidden) and is_before_disk:
+            problems.append(f"{label} comes before the disk")
+    return problems
+
+
+def repaired_order(seen: Mapping[str, Any], forbidden: Sequence[str]) -> list[str]:
+    """Return the order with every forbidden entry at its end; all else stays as it is."""
+    last = [str(option["reference"]) for option in seen["options"] if _is_forbidden(option, forbidden)]
+    return [item for item in seen["order"] if item not in last] + [item for item in seen["order"] if item in last]
+
+
+def _is(option: Mapping[str, Any], wanted: str) -> bool:
+    name, alias = str(option["name"] or ""), option["alias"]
+    if wanted == "disk":
+        return alias == "Hdd" or (alias is None and _DISK.search(name) is not None)
+    return _VIRTUAL_CD.search(name) is not None or alias in ("Cd", "UsbCd")
+
+
+def _is_forbidden(option: Mapping[str, Any], forbidden: Sequence[str]) -> bool:
+    name = str(option["name"] or "").casefold()
+    return any(item.casefold() in name for item in forbidden)
