@@ -282,7 +282,7 @@ def test_bv_12_an_http_boot_uri_that_is_refused_goes_to_the_makers_attribute(ben
 
 
 def test_bv_13_a_boot_order_that_would_not_start_the_disk_is_told_and_repaired(bench: Bench) -> None:
-    """Names a disabled disk and a shell in front of it; repairs the boot order, with a read-back, where that is asked."""
+    """Names a disabled disk and a shell in front of it; repairs the boot order where that is asked."""
     shell = {"@odata.id": f"{URI}/BootOptions/Boot0003", "BootOptionReference": "Boot0003", "DisplayName": "EFI Shell"}
     disk: dict[str, Any] = {
         "@odata.id": f"{URI}/BootOptions/Boot0001",
