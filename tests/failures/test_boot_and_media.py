@@ -239,7 +239,7 @@ def test_bv_11_the_target_of_the_virtual_cd_is_one_that_the_bmc_allows(bench: Be
 def test_bv_11_a_target_that_started_a_medium_before_comes_first(bench: Bench) -> None:
     """Takes the target that the BMC allows and that started a medium on its platform; else the medium's boot option."""
     services = services_at(bench.site.root)
-    services.workspace.journal.platform_forms.learn(bench.platform(), ["cd-Cd", "cd+UsbCd"])
+    services.workspace.journal.platform_forms.keep(bench.platform(), ["cd-Cd", "cd+UsbCd"])
     allow(bench, "None", "Cd", "UsbCd")
     take(bench, "UsbCd")
     assert done(bench.run(boot.override, **CD))

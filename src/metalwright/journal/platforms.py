@@ -8,7 +8,6 @@ from sqlalchemy import delete, insert, select
 
 from metalwright.journal.database import Database
 from metalwright.journal.tables import PlatformFormRow
-from metalwright.redfish.adaptations import merged
 
 
 class PlatformForms:
@@ -18,19 +17,18 @@ class PlatformForms:
         self._database = database
 
     def recall(self, platform: str) -> tuple[str, ...]:
-        """Return the names of the forms that the platform took, oldest first."""
+        """Return the names of the forms that the platform took, in their order."""
         statement = (
             select(PlatformFormRow.form).where(PlatformFormRow.platform == platform).order_by(PlatformFormRow.number)
         )
         with self._database.read() as connection:
             return tuple(connection.execute(statement).scalars())
 
-    def learn(self, platform: str, forms: Iterable[str]) -> None:
-        """Keep these names instead of their opposites."""
-        with self._database.write("learn_forms") as connection:
-            known = self.recall(platform)
-            names = merged(known, forms)
-            if names == known:
+    def keep(self, platform: str, forms: Iterable[str]) -> None:
+        """Keep exactly these names, in this order."""
+        names = tuple(dict.fromkeys(forms))
+        with self._database.write("keep_forms") as connection:
+            if names == self.recall(platform):
                 return
             connection.execute(delete(PlatformFormRow).where(PlatformFormRow.platform == platform))
             now = self._database.clock()
@@ -38,4 +36,5 @@ class PlatformForms:
                 {"platform": platform, "form": name, "number": number, "since": now}
                 for number, name in enumerate(names)
             ]
-            connection.execute(insert(PlatformFormRow), rows)
+            if rows:
+                connection.execute(insert(PlatformFormRow), rows)

@@ -48,8 +48,8 @@ class FormMemory(Protocol):
         """The names of the forms, oldest first."""
         ...
 
-    def learn(self, platform: str, forms: Iterable[str]) -> None:
-        """Keep these names instead of their opposites."""
+    def keep(self, platform: str, forms: Iterable[str]) -> None:
+        """Keep exactly these names."""
         ...
 
 
@@ -63,9 +63,9 @@ class ForgetfulMemory:
         """The names of the forms."""
         return self._forms.get(platform, ())
 
-    def learn(self, platform: str, forms: Iterable[str]) -> None:
-        """Keep these names."""
-        self._forms[platform] = merged(self.recall(platform), forms)
+    def keep(self, platform: str, forms: Iterable[str]) -> None:
+        """Keep exactly these names."""
+        self._forms[platform] = tuple(forms)
 
 
 def platform_of(root: Mapping[str, Any], key: str) -> str:

@@ -117,7 +117,7 @@ def write_in_form(state: BmcState, request: Request) -> Exchange[tuple[Request, 
     if not response.is_success:
         raise refusal_error(state, sent, response, tags)
     if forms != known:
-        state.forms.learn(platform, forms)
+        state.forms.keep(platform, forms)
     return sent, response
 
 
