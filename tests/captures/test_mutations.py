@@ -6,9 +6,11 @@ import asyncio
 import copy
 import json
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
@@ -19,7 +21,8 @@ from metalwright.matching import match
 from metalwright.model.blueprint import Blueprint
 from metalwright.model.rack import Node
 from metalwright.model.report import HardwareReport
-from metalwright.redfish.inventory import CapturedTree, read_reports
+from metalwright.redfish.inventory import read_reports
+from metalwright.redfish.inventory.reader import Reader
 
 ODD_VALUES: tuple[Any, ...] = (
     *(None, "", " ", "N/A", "nan", "43.000000", 0, -1, 1e400, True, 2**80, "😀" * 300),
@@ -32,28 +35,31 @@ READ_BUDGET = 800
 class DamagedTree:
     """Serves a captured tree with damage that depends on the seed and the URI alone."""
 
-    def __init__(self, tree: CapturedTree, seed: int, share: float) -> None:
-        self._tree, self._seed, self._share = tree, seed, share
+    def __init__(self, tree: Reader, seed: int, share: float, kinds: Sequence[str] = KINDS) -> None:
+        self._tree, self._seed, self._share, self._kinds = tree, seed, share, kinds
         self.reads = 0
+        self.bites = 0
 
     async def get(self, path: str) -> Mapping[str, Any]:
         self.reads += 1
         body = copy.deepcopy(dict(await self._tree.get(path)))
         chance = random.Random(f"{self._seed} {path}")
         if path.rstrip("/").count("/") > 2 and chance.random() < self._share:
+            before = copy.deepcopy(body)
             for _ in range(chance.randint(1, 4)):
-                damage(body, path, chance)
+                damage(body, path, chance, chance.choice(self._kinds))
+            self.bites += body != before
         return body
 
 
-def damage(body: dict[str, Any], path: str, chance: random.Random) -> None:
-    kind = chance.choice(KINDS)
+def damage(body: dict[str, Any], path: str, chance: random.Random, kind: str) -> None:
     members = body.get("Members")
     if kind == "fail":
         body.clear()
         body["error"] = chance.choice([{"code": "Base.1.8.InternalError"}, None, [], "busy"])
     elif kind == "repeat" and isinstance(members, list) and members:
-        body["Members"] = members * 2
+        twins = [{"@odata.id": f"{member['@odata.id']}/"} for member in members if "@odata.id" in member]
+        body["Members"] = [*members, *chance.choice([members, twins])]
     elif kind == "cut" and isinstance(members, list):
         body["Members"] = members[: len(members) // 2]
         body["Members@odata.nextLink"] = chance.choice([path, f"{path}?$skip=1", "", 7, "/redfish/v1/nowhere"])
@@ -63,7 +69,7 @@ def damage(body: dict[str, Any], path: str, chance: random.Random) -> None:
             "Contains": {"@odata.id": path},
             "Drives": [{"@odata.id": path}],
         }
-    else:
+    elif kind in ("swap", "drop"):
         swap(body, chance, drop=kind == "drop")
 
 
@@ -85,6 +91,17 @@ def swap(body: dict[str, Any], chance: random.Random, drop: bool) -> None:
         return
 
 
+@cache
+def whole(machine: str) -> tuple[tuple[HardwareReport, ...], int]:
+    """The reports of the undamaged tree, and the reads that they took."""
+    tree = DamagedTree(load(machine), 0, 0.0)
+    return tuple(asyncio.run(read_reports(tree))), tree.reads
+
+
+def parts_of(reports: Sequence[HardwareReport]) -> list[dict[str, Any]]:
+    return [report.model_copy(update={"problems": ()}).to_json() for report in reports]
+
+
 def read(tree: DamagedTree) -> list[HardwareReport] | None:
     try:
         return asyncio.run(read_reports(tree, read_budget=READ_BUDGET))
@@ -101,6 +118,29 @@ def test_a_damaged_tree_never_crashes_the_reader(machine: str, seed: int, share:
     for report in reports or ():
         json.dumps(report.to_json(), allow_nan=False)
         assert HardwareReport.model_validate(report.to_json()) == report
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_damage_bites_and_costs_few_reads(machine: str, kind: str) -> None:
+    """A test whose damage does nothing cannot fail; loops and cut pages must not make the walk longer than they are."""
+    reports, reads = whole(machine)
+    bites, told = 0, False
+    for seed in range(2):
+        tree = DamagedTree(load(machine), seed, 0.9, (kind,))
+        found = read(tree)
+        bites += tree.bites
+        told = told or found is None or parts_of(found) != parts_of(reports)
+        assert tree.reads <= 2 * reads + 20
+    assert bites > 2
+    assert told or kind in ("repeat", "loop", "cut") or not reports
+
+
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_members_that_are_repeated_change_nothing(machine: str, seed: int) -> None:
+    found = read(DamagedTree(load(machine), seed, 0.9, ("repeat",)))
+    assert found is not None
+    assert parts_of(found) == parts_of(whole(machine)[0])
 
 
 def describes(item: BaseModel) -> bool:
