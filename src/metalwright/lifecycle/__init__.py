@@ -1,11 +1,13 @@
 """The state table: node state × observation → next action. Pure: no I/O, no clock, no environment."""
 
+from metalwright.lifecycle.cancelling import CANCELLED, heed_cancel
 from metalwright.lifecycle.decisions import Act, Decision, Done, Effect, Failed, History, Wait
 from metalwright.lifecycle.repetition import REPEATED, refuse_repetition
 from metalwright.lifecycle.table import decide
 from metalwright.lifecycle.timing import Timing
 
 __all__ = [
+    "CANCELLED",
     "REPEATED",
     "Act",
     "Decision",
@@ -16,5 +18,6 @@ __all__ = [
     "Timing",
     "Wait",
     "decide",
+    "heed_cancel",
     "refuse_repetition",
 ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from metalwright.runner.turn import NodeProgress, NodeTurner
@@ -16,9 +16,12 @@ from metalwright.runner.turn import NodeProgress, NodeTurner
 IDLE_S = 0.2
 
 
-def run_nodes(turners: Mapping[str, NodeTurner], *, parallel: int) -> dict[str, NodeProgress]:
-    """Turn every node until it is ready or has failed. An unexpected exception in one node is raised at the end,
-    after the others have finished.
+def run_nodes(
+    turners: Mapping[str, NodeTurner], *, parallel: int, let_go: Callable[[str], None] = lambda _node: None
+) -> dict[str, NodeProgress]:
+    """Turn every node until it is ready or has failed; ``let_go`` is told each node that is finished, at once.
+
+    An unexpected exception in one node is raised at the end, after the others have finished.
     """
     progress = {name: NodeProgress(name) for name in turners}
     due: list[tuple[float, int, str]] = []
@@ -38,7 +41,9 @@ def run_nodes(turners: Mapping[str, NodeTurner], *, parallel: int) -> dict[str, 
                 error = future.exception()
                 if error is not None:
                     crashes.append(error)
-                elif not progress[name].finished:
+                elif progress[name].finished:
+                    let_go(name)
+                else:
                     heapq.heappush(due, (time.monotonic() + future.result(), next(order), name))
     if crashes:
         raise crashes[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Literal
@@ -14,6 +14,7 @@ from metalwright.journal.holding import NodeHold, hold_locked_node
 from metalwright.lifecycle import Failed, Timing
 from metalwright.model.phase import NodeState, Phase
 from metalwright.runner.boot_server import boot_server
+from metalwright.runner.custody import finish_run, unfinished_run
 from metalwright.runner.events import RunEvents
 from metalwright.runner.handlers import NodeHandlers, Purpose
 from metalwright.runner.local import run_nodes
@@ -75,7 +76,7 @@ def check_wanted(workspace: Workspace, nodes: Iterable[str]) -> None:
                 where=name,
                 expected="state ready in the rack file, and not held",
                 found=why,
-                hint="change `state:` in its rack file by a reviewed commit",
+                hint=f"`metalwright release {name}`, or change `state:` in its rack file by a reviewed commit",
             )
 
 
@@ -91,8 +92,8 @@ def left_alone(workspace: Workspace, node: str) -> str | None:
 
 def chained_run(workspace: Workspace, node: str, kind: Kind) -> str | None:
     """The killed run of the same kind that this one takes up again, if there is one with the same recipe."""
-    last = workspace.journal.runs.last_of_node(node)
-    if last is None or last.state not in ("running", "waiting"):
+    last = unfinished_run(workspace.journal, node)
+    if last is None:
         return None
     run = workspace.journal.runs.get(last.run)
     is_same = run.finished is None and run.kind == kind and last.recipe == workspace.recipe(node)
@@ -118,11 +119,11 @@ def provision(workspace: Workspace, request: Request, taken: TakenNodes, events:
     outcome.runs = _runs(workspace, request)
     with ExitStack() as stack:
         stack.enter_context(boot_server(workspace))
-        holds = _hold_all(workspace, outcome, taken, stack, events)
+        holds, let_go = _hold_all(workspace, outcome, taken, stack, events)
         turners = {
             node: _turner(workspace, request, node, outcome.runs[node], hold, events) for node, hold in holds.items()
         }
-        progress = run_nodes(turners, parallel=workspace.repository.site.limits.parallel_nodes)
+        progress = run_nodes(turners, parallel=workspace.repository.site.limits.parallel_nodes, let_go=let_go)
     _conclude(workspace, outcome, progress)
     return outcome
 
@@ -146,16 +147,24 @@ def _runs(workspace: Workspace, request: Request) -> dict[str, str]:
 
 def _hold_all(
     workspace: Workspace, outcome: Outcome, taken: TakenNodes, stack: ExitStack, events: RunEvents
-) -> dict[str, NodeHold]:
+) -> tuple[dict[str, NodeHold], Callable[[str], None]]:
+    """Hold every node, and return how to let go of one: a node that failed early is free for its repair at once."""
     holds: dict[str, NodeHold] = {}
+    own: dict[str, ExitStack] = {}
+
+    def let_go(node: str) -> None:
+        own[node].close()
+        taken.locks[node].release()
+
     for node, run in outcome.runs.items():
+        own[node] = stack.enter_context(ExitStack())
         try:
-            holds[node] = stack.enter_context(hold_locked_node(workspace.journal, taken.locks[node], run))
+            holds[node] = own[node].enter_context(hold_locked_node(workspace.journal, taken.locks[node], run))
         except LockHeldError as error:
             outcome.failures[node] = failure_from(error)
             workspace.journal.runs.set_node(run, node, "skipped", error.found)
             events.node_failed(node, Phase.IDENTIFY, outcome.failures[node])
-    return holds
+    return holds, let_go
 
 
 def _turner(
@@ -182,17 +191,15 @@ def _conclude(workspace: Workspace, outcome: Outcome, progress: Mapping[str, Nod
         if done.failure is not None:
             outcome.failures[node] = done.failure
     for run in set(outcome.runs.values()):
-        states = {item.state for item in workspace.journal.runs.nodes_of(run)}
-        if not states & {"running", "waiting"}:
-            workspace.journal.runs.finish(run, "failed" if states & {"failed", "skipped"} else "ok")
+        finish_run(workspace.journal, run)
 
 
 def unfinished_nodes(workspace: Workspace) -> dict[Kind, tuple[str, ...]]:
     """The nodes whose newest run was killed before it finished, by kind of run."""
     found: dict[Kind, list[str]] = {}
     for node in workspace.repository.nodes():
-        last = workspace.journal.runs.last_of_node(node.name)
-        if last is None or last.state not in ("running", "waiting"):
+        last = unfinished_run(workspace.journal, node.name)
+        if last is None:
             continue
         run = workspace.journal.runs.get(last.run)
         if run.finished is None and run.kind in ("provision", "rebuild"):

@@ -8,9 +8,10 @@ from typing import Any
 
 from metalwright.errors import MetalwrightError
 from metalwright.journal.journal import Journal
-from metalwright.journal.records import PhaseRecord
-from metalwright.lifecycle import REPEATED, Act, Done, Effect, Failed, refuse_repetition
+from metalwright.journal.records import NodeRunState, PhaseRecord
+from metalwright.lifecycle import CANCELLED, REPEATED, Act, Done, Effect, Failed, refuse_repetition
 from metalwright.model.phase import NodeState, Phase
+from metalwright.runner.custody import cancel_asked
 from metalwright.workspace import Workspace
 
 SETTLED = frozenset({NodeState.READY, NodeState.HELD})
@@ -40,6 +41,10 @@ class JournalRecord:
         """Refuse what failed twice in the same way with this recipe."""
         known = self.journal.attempts.get(self.node, phase, self.recipe)
         return refuse_repetition(act, self.node, known.identical_failures, known.last_failure)
+
+    def cancel_asked(self) -> str | None:
+        """Who asked to cancel, and why."""
+        return cancel_asked(self.journal, self.node, self.run)
 
     def acting(self, phase: Phase, act: Act) -> None:
         """The act, its reason and its plan go into the audit log first."""
@@ -74,11 +79,12 @@ class JournalRecord:
         error = MetalwrightError(
             failure.what, where=self.node, expected=failure.expected, found=failure.found, hint=failure.hint
         )
-        is_new = failure.code != REPEATED
+        is_new = failure.code not in (REPEATED, CANCELLED)
         self._finish("failed", error=error, evidence={"code": failure.code}, is_attempt=is_new)
         if self._has_acted or phase in JUDGING or not self._was_settled():
             self.journal.nodes.set_state(self.node, NodeState.FAILED, f"{phase}: {failure.what}", self.run)
-        self.journal.runs.set_node(self.run, self.node, "failed", f"{phase}: {failure.what}")
+        result: NodeRunState = "cancelled" if failure.code == CANCELLED else "failed"
+        self.journal.runs.set_node(self.run, self.node, result, f"{phase}: {failure.what}")
 
     def finished(self, phase: Phase) -> None:
         """All phases that were asked for are true; *ready* itself was set with the known-good tuple."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from metalwright.errors import LockHeldError, MetalwrightError
-from metalwright.lifecycle import Act, Decision, Done, Failed, History, Timing, Wait, decide
+from metalwright.lifecycle import Act, Decision, Done, Failed, History, Timing, Wait, decide, heed_cancel
 from metalwright.lifecycle.observations import Observation
 from metalwright.model.phase import PHASES, Phase
 from metalwright.runner.events import RunEvents
@@ -51,6 +51,10 @@ class Record(Protocol):
 
     def refusal(self, phase: Phase, act: Act) -> Failed | None:
         """Why the history of this node forbids the act now, or None."""
+        ...
+
+    def cancel_asked(self) -> str | None:
+        """Who asked to cancel this run of the node, and why; None: nobody did."""
         ...
 
     def acting(self, phase: Phase, act: Act) -> None:
@@ -135,7 +139,8 @@ class NodeTurner:
             seen = self.handlers.observe(progress.phase, progress.deferred)
         except MetalwrightError as error:
             return self._unreadable(progress, error)
-        return decide(seen, progress.history(self.clock()), self.timing)
+        decision = decide(seen, progress.history(self.clock()), self.timing)
+        return heed_cancel(decision, progress.phase, self.record.cancel_asked(), has_acted=bool(progress.acts))
 
     def _unreadable(self, progress: NodeProgress, error: MetalwrightError) -> Decision:
         """A BMC that was just told to change may be silent for a while; otherwise the error stands."""

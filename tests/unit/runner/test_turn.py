@@ -16,7 +16,7 @@ from metalwright.errors import (
     MetalwrightError,
     SshHostKeyError,
 )
-from metalwright.lifecycle import Act, Done, Failed, Timing
+from metalwright.lifecycle import CANCELLED, Act, Done, Failed, Timing
 from metalwright.lifecycle.observations import (
     AcceptObservation,
     AddressObservation,
@@ -108,12 +108,16 @@ class Journal:
 
     lines: list[str] = field(default_factory=list)
     refuses: dict[str, Failed] = field(default_factory=dict)
+    cancelled_after: str | None = None
 
     def phase_started(self, phase: Phase) -> None:
         self.lines.append(f"start {phase}")
 
     def refusal(self, phase: Phase, act: Act) -> Failed | None:
         return self.refuses.get(act.name)
+
+    def cancel_asked(self) -> str | None:
+        return "ann@desk: wrong rack" if self.cancelled_after in self.lines else None
 
     def acting(self, phase: Phase, act: Act) -> None:
         self.lines.append(f"acting {act.name}")
@@ -157,6 +161,26 @@ def test_a_run_stops_after_the_phase_that_was_asked_for() -> None:
     run_nodes({"n": NodeTurner(made.handlers, made.record, made.events, made.timing, Phase.BIOS)}, parallel=1)
     assert world.acts == ["credentials", "address"]
     assert journal.lines[-2:] == ["done bios", "bios"]
+
+
+def test_a_cancelled_run_stops_before_its_next_act_and_says_who_asked() -> None:
+    world, journal = World(), Journal(cancelled_after="acted credentials")
+    done = run_nodes({"n": turner(world, journal)}, parallel=1)
+    failure = done["n"].failure
+    assert failure is not None
+    assert (failure.code, failure.what) == (CANCELLED, "cancelled by ann@desk: wrong rack")
+    assert world.acts == ["credentials"]
+    assert world.cleanups == []
+    assert journal.lines[-1] == "failed address cancelled"
+
+
+def test_each_node_is_let_go_when_it_is_finished_while_the_others_go_on() -> None:
+    good, bad = World(), World(breaks={"credentials"})
+    turners = {"good": turner(good, Journal()), "bad": turner(bad, Journal())}
+    acts_when_let_go: dict[str, int] = {}
+    run_nodes(turners, parallel=1, let_go=lambda node: acts_when_let_go.update({node: len(good.acts)}))
+    assert acts_when_let_go["good"] == 5
+    assert acts_when_let_go["bad"] < 5
 
 
 def test_a_second_invocation_writes_nothing_to_the_bmc() -> None:
