@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
@@ -10,12 +9,13 @@ from pathlib import Path
 
 from metalwright.acceptance.catalogue import KNOWN_TESTS
 from metalwright.allocations import reallocate
-from metalwright.bios import AttributeRegistry, find_problems, parse_registry
+from metalwright.bios import find_problems
 from metalwright.errors import AddressError, LoadingError
-from metalwright.loading import SitePaths, SiteReading, load_model, read_site, read_text
+from metalwright.loading import SitePaths, SiteReading, load_model, read_site
 from metalwright.loading.collection import paused_collection
 from metalwright.model.blueprint import Blueprint
 from metalwright.model.repository import SiteRepository
+from metalwright.registries import read_registry
 
 
 def examine(root: Path, today: date) -> SiteReading:
@@ -63,7 +63,7 @@ def bios_errors(paths: SitePaths, repository: SiteRepository) -> Iterator[Loadin
 
 def _bios_of(paths: SitePaths, ref: str, blueprint: Blueprint, path: Path) -> Iterator[LoadingError]:
     try:
-        registry = _registry(path, paths.root)
+        registry = read_registry(path, root=paths.root)
     except LoadingError as error:
         yield error
         return
@@ -75,15 +75,3 @@ def _bios_of(paths: SitePaths, ref: str, blueprint: Blueprint, path: Path) -> It
             where=source.where("bios", "attributes", problem.attribute, key=True),
             expected=f"what {path} allows",
         )
-
-
-def _registry(path: Path, root: Path) -> AttributeRegistry:
-    text = read_text(path, root=root, max_bytes=64 * 1024 * 1024)
-    try:
-        body = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise LoadingError("unreadable attribute registry", where=str(path), found=str(error)) from error
-    registry = parse_registry(body) if isinstance(body, dict) else None
-    if registry is None or not registry.attributes:
-        raise LoadingError("not an attribute registry", where=str(path), expected="RegistryEntries.Attributes")
-    return registry

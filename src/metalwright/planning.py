@@ -43,10 +43,12 @@ def plan_node(
     changes_by_phase: Mapping[Phase, tuple[Change, ...]],
     unknown: Mapping[Phase, str],
     refusals: Mapping[Phase, str] | None = None,
+    reboots: Mapping[Phase, int] | None = None,
 ) -> NodePlan:
     """The changes of one node in phase order.
 
-    ``unknown`` says why a phase could not be observed yet, ``refusals`` why a phase would stop.
+    ``unknown`` says why a phase could not be observed yet, ``refusals`` why a phase would stop; ``reboots`` of the
+    phases that counted theirs.
     """
     changes = tuple(change for phase in PHASES for change in changes_by_phase.get(phase, ()))
     node, refused = desired.node, refusals or {}
@@ -60,7 +62,7 @@ def plan_node(
         changes=changes,
         unknown=tuple(f"{phase}: {unknown[phase]}" for phase in PHASES if phase in unknown),
         refusals=tuple(f"{phase}: {refused[phase]}" for phase in PHASES if phase in refused),
-        estimate=Estimate(reboots=_reboots(changes), minutes=None),
+        estimate=Estimate(reboots=_reboots(changes, reboots or {}), minutes=None),
     )
 
 
@@ -112,9 +114,10 @@ def destructive_nodes(plan: Plan) -> tuple[NodePlan, ...]:
     return tuple(item for item in plan.nodes if item.is_destructive)
 
 
-def _reboots(changes: tuple[Change, ...]) -> int:
+def _reboots(changes: tuple[Change, ...], counted: Mapping[Phase, int]) -> int:
+    usual = {Phase.BIOS: 1, Phase.IMAGE: 2}
     phases = {change.phase for change in changes if change.disruptive}
-    return (1 if Phase.BIOS in phases else 0) + (2 if Phase.IMAGE in phases else 0)
+    return sum(counted.get(phase, usual.get(phase, 0)) for phase in phases)
 
 
 def _plain(changes: tuple[Change, ...]) -> list[dict[str, object]]:

@@ -1,6 +1,6 @@
 """Attribute registry × desired × current × pending → what to write and how many reboots it takes. Pure."""
 
-from metalwright.bios.after import is_critical, not_taken, undeclared_changes
+from metalwright.bios.after import boot_mode_problem, is_critical, not_taken, undeclared_changes
 from metalwright.bios.compiler import compile_plan, find_problems
 from metalwright.bios.plan import BiosChange, BiosPlan, BiosProblem
 from metalwright.bios.registry import Attribute, AttributeRegistry, infer_registry, parse_registry
@@ -11,6 +11,7 @@ __all__ = [
     "BiosChange",
     "BiosPlan",
     "BiosProblem",
+    "boot_mode_problem",
     "compile_plan",
     "find_problems",
     "infer_registry",

@@ -14,6 +14,8 @@ CRITICAL = re.compile(r"boot\s*mode|secure\s*boot|raid\s*mode|sata\s*mode", re.I
 """Attributes without whose value a machine does not start its system any more (harvester #9197: a settings job turned
 UEFI to legacy)."""
 
+_BOOT_MODE = re.compile(r"boot\s*mode(\s*select)?", re.IGNORECASE)
+
 
 def not_taken(plan: BiosPlan, registry: AttributeRegistry, after: Mapping[str, Any]) -> tuple[str, ...]:
     """The attributes that do not have the written value after the reset, one line each."""
@@ -49,3 +51,15 @@ def is_critical(registry: AttributeRegistry, change: BiosChange) -> bool:
     attribute = registry.attributes.get(change.attribute)
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", change.attribute), attribute.display if attribute else ""
     return any(CRITICAL.search(word) is not None for word in words)
+
+
+def boot_mode_problem(registry: AttributeRegistry, values: Mapping[str, Any]) -> str | None:
+    """Why a machine with these values starts nothing in UEFI mode, the one mode that metalwright installs for."""
+    for name, value in values.items():
+        attribute = registry.attributes.get(name)
+        words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name), attribute.display if attribute else ""
+        text = shown(attribute, value).lower()
+        is_legacy = "uefi" not in text and ("legacy" in text or text == "bios")
+        if is_legacy and any(_BOOT_MODE.fullmatch(word.strip()) for word in words):
+            return f"{name}: is {shown(attribute, value)}, but the system is installed for UEFI; declare it"
+    return None

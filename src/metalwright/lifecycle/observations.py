@@ -122,6 +122,9 @@ class BiosObservation:
     """The compiled plan: refusals, changes still to write, and changes that are pending until a reset.
 
     ``stranger`` tells of an operating system that answers and is not ours, where the reset would hit it unasked.
+    ``goes_first`` is what waits for a restart of its own before anything is written, ``blocked`` whose job works.
+    ``awaited`` were written by this invocation and are not in force yet; ``fruitless`` counts the restarts after
+    which nothing of it was. ``drift`` are critical attributes that changed undeclared. ``reboots`` is what it takes.
     """
 
     registry: str
@@ -129,6 +132,14 @@ class BiosObservation:
     to_write: tuple[AttributeChange, ...] = ()
     pending: tuple[AttributeChange, ...] = ()
     stranger: str | None = None
+    goes_first: str | None = None
+    blocked: str | None = None
+    awaited: tuple[str, ...] = ()
+    fruitless: int = 0
+    drift: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
+    reboots: int = 0
+    evidence: Mapping[str, str] = field(default_factory=dict)
 
     def changes(self) -> tuple[Change, ...]:
         """Attributes that differ; a reset applies them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from metalwright.lifecycle.bios import decide_bios
 from metalwright.lifecycle.decisions import Act, Decision, Done, Effect, Failed, History, Wait
 from metalwright.lifecycle.image import decide_image
 from metalwright.lifecycle.observations import (
@@ -41,7 +42,7 @@ def decide(observation: Observation, history: History, timing: Timing) -> Decisi
         case FirmwareObservation():
             return _firmware(observation)
         case BiosObservation():
-            return _bios(observation, history, timing)
+            return decide_bios(observation, history, timing)
         case HardenObservation():
             return _harden(observation, history)
         case ImageObservation():
@@ -123,40 +124,6 @@ def _firmware(seen: FirmwareObservation) -> Decision:
         )
     unknown = tuple(f"firmware {check.name}" for check in seen.checks if check.holds is None)
     return Done({check.name: check.found for check in seen.checks}, deferred=unknown)
-
-
-def _bios(seen: BiosObservation, history: History, timing: Timing) -> Decision:
-    if seen.refusals:
-        return Failed(
-            code="bios",
-            what=f"{len(seen.refusals)} BIOS attribute(s) are refused by {seen.registry}",
-            found="; ".join(seen.refusals),
-            hint="correct the blueprint: `metalwright check` tells the same without hardware",
-        )
-    if not seen.to_write and not seen.pending:
-        return Done({"registry": seen.registry})
-    if seen.stranger is not None:
-        return Failed(
-            code="os-answers",
-            what="BIOS attributes differ, and the reset would stop an operating system that is not ours",
-            expected="a silent node, or one with a host key that we know",
-            found=seen.stranger,
-            hint="if it really must go: add --overwrite NODE",
-        )
-    count = history.count("bios")
-    names = ", ".join(item.name for item in (*seen.to_write, *seen.pending))
-    not_taken = Failed(
-        code="bios-read-back",
-        what="BIOS attributes did not take effect after a reset",
-        expected="; ".join(f"{item.name}={item.desired}" for item in (*seen.to_write, *seen.pending)),
-        found="; ".join(f"{item.name}={item.current}" for item in (*seen.to_write, *seen.pending)),
-        hint="look for a foreign pending job on the BMC or a locked BIOS; nothing else was changed",
-    )
-    if count and history.since_last_s < timing.bmc_settle_s:
-        return Wait(2.0, f"BIOS applies {names}", timing.bmc_settle_s, not_taken)
-    if count >= timing.attempts:
-        return not_taken
-    return Act("bios", f"write {names}", Effect.RESET)
 
 
 def _harden(seen: HardenObservation, history: History) -> Decision:

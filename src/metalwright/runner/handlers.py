@@ -23,6 +23,7 @@ from metalwright.model.deployment import Deployment
 from metalwright.model.phase import NodeState, Phase
 from metalwright.model.site import HARDENING_TITLES
 from metalwright.runner.accepting import Accepting
+from metalwright.runner.bios_watch import BiosWatch
 from metalwright.runner.observe_bmc import BmcObserver
 from metalwright.runner.observe_os import look_at_os
 from metalwright.runner.pyinfra_process import PyinfraCall, PyinfraResult, preview_pyinfra, run_pyinfra
@@ -59,6 +60,7 @@ class NodeHandlers:
 
     def __post_init__(self) -> None:
         self.bmc = BmcObserver(self.workspace, self.node)
+        self.bios = BiosWatch(self.workspace, self.node)
         self.accepting = Accepting(self.workspace, self.node, self.purpose.run, self.bmc)
 
     def observe(self, phase: Phase, deferred: tuple[str, ...]) -> Observation:
@@ -80,6 +82,8 @@ class NodeHandlers:
 
     def act(self, phase: Phase, act: Act) -> dict[str, Any]:
         """See :class:`metalwright.runner.turn.Handlers`."""
+        if act.name == "bios":
+            self.bios.acts()
         match act.name:
             case "accept":
                 return self.accepting.accept()
@@ -101,7 +105,8 @@ class NodeHandlers:
         return run_pyinfra(self._call(BMC_INVENTORY, name, BMC_TIMEOUT_S))
 
     def _bios(self) -> BiosObservation:
-        seen = self.bmc.bios()
+        is_planning = self.purpose.lease_since is None
+        seen = self.bios.observe(self.bmc.report() if is_planning else None)
         if self.purpose.may_overwrite or not seen.changes():
             return seen
         system = look_at_os(self.workspace, self.node)

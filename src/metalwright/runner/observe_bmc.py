@@ -8,12 +8,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from metalwright.bios import AttributeRegistry, compile_plan, infer_registry, parse_registry
-from metalwright.errors import BiosError, BmcAnswerError, BmcRefusedError, BmcUnreachableError, IdentityError
+from metalwright.errors import BmcUnreachableError, IdentityError
 from metalwright.lifecycle.observations import (
     AddressObservation,
-    AttributeChange,
-    BiosObservation,
     CredentialsObservation,
     FirmwareObservation,
     IdentifyObservation,
@@ -21,7 +18,6 @@ from metalwright.lifecycle.observations import (
 )
 from metalwright.matching import choose_system_disk, identity_matches, match
 from metalwright.model.report import HardwareReport
-from metalwright.redfish.async_client import AsyncClient
 from metalwright.redfish.inventory import read_reports
 from metalwright.redfish.places import Place
 from metalwright.runner.bmc_session import open_bmc, pin_first_use
@@ -57,10 +53,6 @@ class BmcObserver:
     def firmware(self) -> FirmwareObservation:
         """Compare firmware versions with the blueprint's constraints."""
         return FirmwareObservation(firmware_checks(self.workspace.blueprint(self.node).firmware, self.report()))
-
-    def bios(self) -> BiosObservation:
-        """Compile the desired attributes against the registry that this BIOS serves."""
-        return asyncio.run(self._bios())
 
     def power_and_media(self) -> tuple[str | None, bool]:
         """Power state, and whether any virtual medium is inserted."""
@@ -135,44 +127,12 @@ class BmcObserver:
             )
         return True
 
-    async def _bios(self) -> BiosObservation:
-        profile = self.workspace.blueprint(self.node).bios
-        if profile is None:
-            return BiosObservation("none")
-        async with open_bmc(self.workspace, self.node) as session:
-            client = session.client
-            current = _attributes(await client.find("@system/Bios"))
-            pending = _attributes(await client.find("@bios-settings"))
-            registry = await _registry(client, current)
-        try:
-            plan = compile_plan(registry, profile.attributes, current, pending)
-        except BiosError as error:
-            return BiosObservation(registry.id, refusals=tuple(error.problems) or (error.what,))
-        return BiosObservation(
-            plan.registry,
-            to_write=tuple(AttributeChange(item.attribute, item.current, item.desired) for item in plan.changes),
-            pending=tuple(AttributeChange(item.attribute, item.current, item.desired) for item in plan.pending),
-        )
-
     async def _power_and_media(self) -> tuple[str | None, bool]:
         async with open_bmc(self.workspace, self.node) as session:
             system = await session.client.find("@system")
             slots = (await session.client.find("@media/*"))["Members"]
         power = system.get("PowerState")
         return (power if isinstance(power, str) else None), any(_is_inserted(slot) for slot in slots)
-
-
-def _attributes(body: Mapping[str, Any]) -> dict[str, Any]:
-    attributes = body.get("Attributes")
-    return dict(attributes) if isinstance(attributes, Mapping) else {}
-
-
-async def _registry(client: AsyncClient, current: Mapping[str, Any]) -> AttributeRegistry:
-    """The registry that the BMC serves, or what the present values alone tell."""
-    try:
-        return parse_registry(await client.find("@bios-registry"))
-    except (BmcAnswerError, BmcRefusedError):
-        return infer_registry(current)
 
 
 def _is_inserted(slot: Mapping[str, Any]) -> bool:

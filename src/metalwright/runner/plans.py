@@ -10,7 +10,7 @@ from typing import Literal
 
 from metalwright.errors import MetalwrightError
 from metalwright.lifecycle import Act, Effect, Failed, History, Timing, decide
-from metalwright.lifecycle.observations import ImageObservation, Observation
+from metalwright.lifecycle.observations import BiosObservation, ImageObservation, Observation
 from metalwright.model.grant import Grant
 from metalwright.model.phase import PHASES, Phase
 from metalwright.model.plan import Change, NodePlan, Plan
@@ -43,6 +43,7 @@ class _NodeView:
     changes: dict[Phase, tuple[Change, ...]] = field(default_factory=dict)
     unknown: dict[Phase, str] = field(default_factory=dict)
     refusals: dict[Phase, str] = field(default_factory=dict)
+    reboots: dict[Phase, int] = field(default_factory=dict)
 
 
 def observe_plan(workspace: Workspace, request: PlanRequest) -> Plan:
@@ -118,7 +119,7 @@ def _plan_one(workspace: Workspace, request: PlanRequest, node: str) -> tuple[De
     except MetalwrightError:
         disk = None
     desired = workspace.desired(node, disk)
-    return desired, plan_node(desired, view.changes, view.unknown, view.refusals)
+    return desired, plan_node(desired, view.changes, view.unknown, view.refusals, view.reboots)
 
 
 def _look(handlers: NodeHandlers, phase: Phase, timing: Timing, view: _NodeView) -> bool:
@@ -133,6 +134,8 @@ def _look(handlers: NodeHandlers, phase: Phase, timing: Timing, view: _NodeView)
         view.refusals[phase] = f"{decision.what} ({decision.found})" if decision.found else decision.what
         return phase is not Phase.IDENTIFY
     view.changes[phase] = _changes(seen, decision)
+    if isinstance(seen, BiosObservation):
+        view.reboots[phase] = seen.reboots
     return True
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -100,10 +101,34 @@ def test_firmware_that_is_too_old_fails_and_an_unknown_version_is_deferred_not_p
 def test_bios_attributes_are_written_awaited_and_given_up_after_the_allowed_attempts() -> None:
     view = BiosObservation("lab/1", to_write=(AttributeChange("SrIov", "Disabled", "Enabled"),))
     assert decide(view, History(), TIMING) == Act("bios", "write SrIov", Effect.RESET)
-    assert isinstance(decide(view, History({"bios": 1}, 5), TIMING), Wait)
-    assert isinstance(decide(view, History({"bios": 1}, 61), TIMING), Act)
-    assert isinstance(decide(view, History({"bios": 2}, 61), TIMING), Failed)
+    written = replace(view, awaited=("SrIov",), fruitless=1, messages=("PropertyUnknown SrIov",))
+    assert isinstance(decide(written, History({"bios": 1}, 5), TIMING), Wait)
+    assert isinstance(decide(written, History({"bios": 1}, 61), TIMING), Act)
+    given_up = decide(replace(written, fruitless=2), History({"bios": 2}, 61), TIMING)
+    assert isinstance(given_up, Failed)
+    assert given_up.found == "SrIov=Disabled (the BMC says: PropertyUnknown SrIov)"
     assert isinstance(decide(BiosObservation("lab/1"), History(), TIMING), Done)
+
+
+def test_the_next_stage_of_bios_attributes_follows_at_once_and_never_without_end() -> None:
+    view = BiosObservation("lab/1", to_write=(AttributeChange("Second", "1", "2"),))
+    assert isinstance(decide(view, History({"bios": 1}, 0), TIMING), Act)
+    assert isinstance(decide(view, History({"bios": 8}, 0), TIMING), Failed)
+
+
+def test_somebody_elses_job_on_the_bmc_is_waited_for_and_then_named() -> None:
+    view = BiosObservation("lab/1", to_write=(AttributeChange("A", "1", "2"),), blocked="the BMC works on job JID_1")
+    waiting = decide(view, History(), TIMING)
+    assert isinstance(waiting, Wait)
+    assert (waiting.when_over.code, "JID_1" in waiting.when_over.what) == ("bios-blocked", True)
+    first = replace(view, blocked=None, goes_first="a Secure Boot change waits")
+    assert decide(first, History(), TIMING) == Act("bios", "restart, because a Secure Boot change waits", Effect.RESET)
+
+
+def test_a_critical_attribute_that_changed_undeclared_stops_the_node() -> None:
+    stopped = decide(BiosObservation("lab/1", drift=("BootMode: Uefi → LegacyBios",)), History({"bios": 1}), TIMING)
+    assert isinstance(stopped, Failed)
+    assert (stopped.code, stopped.found) == ("bios-drift", "BootMode: Uefi → LegacyBios")
 
 
 def test_a_bios_refusal_is_never_written() -> None:

@@ -13,6 +13,7 @@ from pyinfra.context import host, state
 from metalwright.bios import (
     AttributeRegistry,
     BiosPlan,
+    boot_mode_problem,
     compile_plan,
     infer_registry,
     is_critical,
@@ -66,6 +67,10 @@ def attributes(desired: Mapping[str, Value], wait_s: float = 0.0) -> Commands:
         return
     registry = _registry(seen)
     plan = compile_plan(registry, desired, seen["attributes"], seen["pending"])
+    mode = _boot_mode(registry, plan, seen)
+    if mode is not None:
+        yield refuse(mode)
+        return
     if not plan.is_reboot_needed:
         host.noop("BIOS attributes are as declared")
         return
@@ -190,6 +195,11 @@ def _report_undeclared(
             hint="declare them in the blueprint with the value that the class needs, then run again",
         )
         yield refuse(error)
+
+
+def _boot_mode(registry: AttributeRegistry, plan: BiosPlan, seen: Mapping[str, Any]) -> str | None:
+    coming = {change.attribute: change.value for change in (*plan.consequences, *plan.pending, *plan.changes)}
+    return boot_mode_problem(registry, {**seen["attributes"], **coming})
 
 
 def _foreign(plan: BiosPlan, seen: Mapping[str, Any]) -> dict[str, Any]:
