@@ -11,9 +11,10 @@ Json = dict[str, Any]
 def bios_state(bios: Mapping[str, Any], settings: Mapping[str, Any] | None, secure_boot: Mapping[str, Any]) -> Json:
     """The Bios resource, its settings resource (``None``: not offered) and SecureBoot (empty: not offered).
 
-    ``attributes`` are in force, ``pending`` wait for a reset; ``settings_uri`` and ``pending`` are null where the BMC
-    offers no place for changes; ``apply_times`` are the supported ones; ``applied`` and ``messages`` are what the BMC
-    says of the last change; ``secure_boot_pending`` is what Secure Boot becomes at the same reset (null: it stays).
+    ``attributes`` are in force, ``pending`` wait for a reset; ``settings_uri`` and ``pending`` are null where the
+    BMC offers no place for changes; ``apply_times`` are the supported ones; ``applied`` and ``messages`` are what
+    the BMC says of the last change; ``jobs_uri`` is the queue that changes go through (null: none);
+    ``secure_boot_pending`` is what Secure Boot becomes at the same reset (null: it stays).
     """
     annotation = _object(bios.get("@Redfish.Settings"))
     times = annotation.get("SupportedApplyTimes")
@@ -26,6 +27,7 @@ def bios_state(bios: Mapping[str, Any], settings: Mapping[str, Any] | None, secu
         "apply_times": [str(item) for item in times] if isinstance(times, list) else [],
         "applied": annotation.get("Time"),
         "messages": _bad_messages(annotation.get("Messages")),
+        "jobs_uri": _jobs_uri(settings or {}),
         "secure_boot_pending": _secure_boot_pending(secure_boot),
     }
 
@@ -41,6 +43,12 @@ def job_queue(queue: Mapping[str, Any] | None, jobs: list[Any], service: Mapping
         "clear_uri": clear,
         "jobs": [_job(job) for job in jobs if isinstance(job, Mapping)],
     }
+
+
+def _jobs_uri(settings: Mapping[str, Any]) -> str | None:
+    makers = [maker for maker in _object(settings.get("Oem")).values() if isinstance(maker, Mapping)]
+    uris = [_object(maker.get("Jobs")).get("@odata.id") for maker in makers]
+    return next((uri for uri in uris if isinstance(uri, str)), None)
 
 
 def _job(job: Mapping[str, Any]) -> Json:

@@ -82,7 +82,12 @@ class Execution:
         return [self._values.hide(line) for line in lines]
 
     def _read(self, expressions: tuple[str, ...]) -> Any:
-        values = [self._read_one(expression) for expression in expressions]
+        """Each resource is read once, however many expressions lead over it."""
+        self._client.state.snapshot = {}
+        try:
+            values = [self._read_one(expression) for expression in expressions]
+        finally:
+            self._client.state.snapshot = None
         return values[0] if len(values) == 1 else values
 
     def _read_one(self, expression: str) -> Any:

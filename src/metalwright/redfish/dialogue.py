@@ -65,6 +65,8 @@ def read(state: BmcState, path: str, *, timeout_s: float | None = None) -> Excha
     """
     if is_root(path):
         return (yield from read_root(state))
+    if state.snapshot is not None and path in state.snapshot:
+        return state.snapshot[path]
     request = Request("GET", path, timeout_s=timeout_s)
     response = yield from _authenticated(state, request)
     parent = _parent_of(path)
@@ -78,6 +80,8 @@ def read(state: BmcState, path: str, *, timeout_s: float | None = None) -> Excha
     body = response.json_object()
     if body is None:
         raise not_json_error(state, request, response)
+    if state.snapshot is not None:
+        state.snapshot[path] = body
     return body
 
 

@@ -88,6 +88,8 @@ class BmcState:
     """Paths that were read with success, without trailing slash."""
     closed_paths: set[str] = field(default_factory=set)
     """Paths that stay closed to a fresh session of this user."""
+    snapshot: dict[str, JsonObject] | None = field(default=None, repr=False)
+    """While set: the resources read so far, so that one look at the BMC reads each of them once."""
     has_answered: bool = False
     is_gzip_needed: bool = False
     is_connection_reused: bool = True

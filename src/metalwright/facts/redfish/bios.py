@@ -13,7 +13,8 @@ class BiosAttributes(RedfishFact):
 
     ``settings_uri`` and ``pending`` are null where the BMC offers no place for changes; ``apply_times`` are the
     supported ones; ``registry`` is the name of the attribute registry; ``applied`` and ``messages`` are what the BMC
-    says of the last change; ``secure_boot_pending`` is what Secure Boot becomes at the same reset (null: it stays).
+    says of the last change; ``jobs_uri`` is the queue that changes go through (null: none); ``secure_boot_pending`` is
+    what Secure Boot becomes at the same reset (null: it stays).
     """
 
     def command(self) -> str:

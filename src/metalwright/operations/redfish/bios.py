@@ -74,7 +74,7 @@ def attributes(desired: Mapping[str, Value], wait_s: float = 0.0) -> Commands:
     if not plan.is_reboot_needed:
         host.noop("BIOS attributes are as declared")
         return
-    queue = _queue()
+    queue = _queue(seen)
     step = next_step(plan, seen, queue)
     if step.kind in ("refused", "blocked"):
         yield refuse(_no_way(step))
@@ -121,7 +121,7 @@ def _carry_out(
     for _ in range(MAX_RESTARTS):
         plan = compile_plan(registry, desired, seen["attributes"], seen["pending"])
         expected |= {change.attribute: change.value for change in plan.consequences} | _foreign(plan, seen)
-        queue = _queue()
+        queue = _queue(seen)
         step = next_step(plan, seen, queue)
         if step.kind == "none":
             yield from _report_undeclared(registry, desired, before, seen, expected)
@@ -227,9 +227,9 @@ def _expected(values: Mapping[str, Any], seen: Mapping[str, Any]) -> dict[str, A
     return {name: as_shown(value, seen["attributes"].get(name)) for name, value in values.items()}
 
 
-def _queue() -> dict[str, Any]:
-    """The queue; a BMC that answers nothing about one has none."""
-    queue: dict[str, Any] | None = look(BiosJobs)
+def _queue(seen: Mapping[str, Any]) -> dict[str, Any]:
+    """The queue that BIOS changes go through; most BMCs have none."""
+    queue: dict[str, Any] | None = look(BiosJobs) if seen["jobs_uri"] is not None else None
     return queue or {"uri": None, "clear_uri": None, "jobs": []}
 
 
