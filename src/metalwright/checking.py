@@ -58,7 +58,9 @@ def bios_errors(paths: SitePaths, repository: SiteRepository) -> Iterator[Loadin
     for ref, blueprint in sorted(repository.blueprints.items()):
         registry_path = paths.registry(blueprint.bios.registry) if blueprint.bios is not None else None
         if registry_path is not None and registry_path.exists():
-            yield from _bios_of(paths, ref, blueprint, registry_path)
+            for error in _bios_of(paths, ref, blueprint, registry_path):
+                error.rule = "bios"
+                yield error
 
 
 def _bios_of(paths: SitePaths, ref: str, blueprint: Blueprint, path: Path) -> Iterator[LoadingError]:
@@ -67,9 +69,10 @@ def _bios_of(paths: SitePaths, ref: str, blueprint: Blueprint, path: Path) -> It
     except LoadingError as error:
         yield error
         return
-    source = load_model(paths.blueprint(ref), Blueprint, root=paths.root)
     attributes = blueprint.bios.attributes if blueprint.bios is not None else {}
-    for problem in find_problems(registry, attributes):
+    problems = find_problems(registry, attributes)
+    source = load_model(paths.blueprint(ref), Blueprint, root=paths.root) if problems else None
+    for problem in problems if source is not None else ():
         yield LoadingError(
             f"this BIOS would refuse {problem}",
             where=source.where("bios", "attributes", problem.attribute, key=True),

@@ -34,6 +34,7 @@ COMMANDS: Mapping[str, CommandEntry] = MappingProxyType(
         "locate": CommandEntry("locate", "Light the LED of a server."),
         "addresses": CommandEntry("addresses", "Addresses of nodes: allocate, explain, export."),
         "image": CommandEntry("image", "Images: build, add, list, verify."),
+        "review": CommandEntry("review", "Say what a change will do to which nodes."),
         "plan": CommandEntry("plan", "Show every change before it is made."),
         "provision": CommandEntry("provision", "Bring nodes to ready, phase by phase."),
         "rebuild": CommandEntry("provision", "Write a node's system disk again."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -50,7 +51,7 @@ def status(
     if not history.is_complete:
         cli.err.print("note: some files of the site cannot be read; `metalwright check` says which")
     if as_json:
-        print_json({"schema": 1, "nodes": [asdict(line) for line in lines]})
+        print_json({"schema": 1, "taken": datetime.now(UTC).isoformat(), "nodes": [asdict(line) for line in lines]})
         return
     rows = [
         (line.node, line.state, line.phase or "-", (line.since or "-"), line.known_good or "-", _story(line))

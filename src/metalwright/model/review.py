@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from metalwright.model.base import Count, Frozen, Slug, Text
 from metalwright.model.phase import Phase
@@ -114,6 +114,7 @@ class Review(Frozen):
     policies: tuple[PolicyResult, ...] = ()
     warnings: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    effect_unknown: bool = Field(default=False, description="one of the two states is not valid")
     observed: datetime | None = None
 
     @property
@@ -125,6 +126,8 @@ class Review(Frozen):
 class ObservedNode(Frozen):
     """One node of a snapshot, as ``status --json`` prints it; only these fields are read."""
 
+    model_config = ConfigDict(extra="ignore")
+
     node: Slug
     state: Text
     minutes: Annotated[float, Field(ge=0)] | None = None
@@ -132,6 +135,8 @@ class ObservedNode(Frozen):
 
 class ObservedSnapshot(Frozen):
     """The fleet as it was seen at ``taken``."""
+
+    model_config = ConfigDict(extra="ignore")
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
     taken: datetime

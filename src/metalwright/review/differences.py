@@ -10,13 +10,14 @@ from metalwright.model.review import BlueprintChange, Part
 from metalwright.review.rules import PARTS, rule_of
 
 _NAMED_BY = {"nics": "role", "drives": "role", "network": "role", "acceptance": "test", "cabling": "port"}
-_IGNORED = ("schema", "name", "version")
+_IGNORED = (("schema",), ("name",), ("version",), ("rollback", "previous"))
+"""What every new version changes."""
 
 Path = tuple[str, ...]
 
 
 def blueprint_changes(old: Blueprint, new: Blueprint) -> tuple[BlueprintChange, ...]:
-    """Every value that differs, in the order of the blueprint's sections. Name and version are no change."""
+    """Every value that differs, in the order of the sections, without what every new version changes."""
     before, after = _flat(old), _flat(new)
     paths = dict.fromkeys((*before, *after))
     changed = [path for path in paths if before.get(path) != after.get(path)]
@@ -87,9 +88,8 @@ def _flat(blueprint: Blueprint) -> dict[Path, str]:
     """Path → value as text, nothing for what is not set. Lists whose items have a name are keyed by it."""
     found: dict[Path, str] = {}
     for name, value in blueprint.to_json().items():
-        if name not in _IGNORED:
-            found.update(_leaves((name,), value))
-    return found
+        found.update(_leaves((name,), value))
+    return {path: value for path, value in found.items() if path not in _IGNORED}
 
 
 def _leaves(path: Path, value: Any) -> Iterator[tuple[Path, str]]:

@@ -15,6 +15,8 @@ MARK = "<!-- metalwright review -->"
 """First line of the comment, so that a job finds the one that it wrote before."""
 
 _NONE = "–"
+_FILES_NOTE = "Written together with the disk: a running node keeps its own until it is rebuilt."
+_GPUS_NOTE = "- GPUs out: the acceptance tests run again and need the whole node, so the workload has to leave"
 _VERDICTS = {"pass": "pass", "fail": "**FAIL**", "open": "**open**"}
 _DIFF_LINES = 40
 
@@ -26,7 +28,7 @@ def render_markdown(review: Review) -> str:
     parts += _section("Blueprints", _blueprints(review.changes))
     parts += _section("Site", _site(review))
     parts += _section("Nodes", _nodes(review))
-    parts += _section("Rendered files", [_file(item) for item in review.files])
+    parts += _section("Rendered files", _files(review.files))
     parts += _section("Policies", _policies(review))
     parts += _section("Worth a look", _bullets(review.warnings))
     parts += _section("Unknown", _bullets(review.unknown))
@@ -37,6 +39,8 @@ def _headline(review: Review) -> str:
     refused = f"**{len(review.refused)} refused.** " if review.refused else ""
     failed = [item.name for item in review.policies if item.verdict != "pass"]
     policies = f" Policies not met: {', '.join(failed)}." if failed else ""
+    if review.effect_unknown:
+        return f"{refused}What happens to nodes is unknown.{policies}"
     if not review.nodes:
         return f"{refused}No node changes.{policies}"
     acting = sum(bool(node.phases) for node in review.nodes)
@@ -90,6 +94,8 @@ def _nodes(review: Review) -> list[str]:
     rows = [_node_row(group) for group in groups]
     header = ("nodes", "what", "phases", "reboots", "disk", "GPUs out", "addresses", "minutes", "now")
     parts = _table(header, rows)
+    if any(node.gpus_out for node in review.nodes):
+        parts.append(_GPUS_NOTE)
     for group in groups:
         if len(group.nodes) > 3:
             names = ", ".join(f"`{item.node}`" for item in group.nodes)
@@ -128,6 +134,10 @@ def _addresses(group: Group) -> Iterator[str]:
             yield f"{move.network}: {verb}"
 
 
+def _files(files: Sequence[FileChange]) -> list[str]:
+    return [_FILES_NOTE, *(_file(item) for item in files)] if files else []
+
+
 def _file(item: FileChange) -> str:
     lines = item.diff.splitlines()
     shown = lines[:_DIFF_LINES]
@@ -162,11 +172,7 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _cell(text: str) -> str:
-    """One table cell: a pipe, a line end or a mention in somebody's value changes nothing around it."""
-    return " ".join(text.replace("|", "\\|").split()).replace("@", "@\u200b") if "`@" in text else _plain(text)
-
-
-def _plain(text: str) -> str:
+    """One table cell: a pipe or a line end in somebody's value changes nothing around it."""
     return " ".join(text.replace("|", "\\|").split())
 
 

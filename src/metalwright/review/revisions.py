@@ -119,9 +119,9 @@ def _write(commit: Commit, prefix: PurePosixPath, target: Path) -> None:
             tree = tree / part
         except KeyError:
             return
-    for name in SITE_TREES:
-        if name in tree:
-            _write_tree(tree / name, target / name)
+    for item in tree:
+        if item.name in SITE_TREES and item.type == "tree":
+            _write_tree(item, target / item.name)
 
 
 def _write_tree(tree: Any, target: Path) -> None:

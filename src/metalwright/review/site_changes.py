@@ -71,14 +71,31 @@ def _network_text(network: dict[str, Any]) -> str:
 
 
 def _rack(old: Rack, new: Rack) -> Iterator[SiteChange]:
-    skipped = {"nodes", "schema", "name"}
     before, after = old.to_json(), new.to_json()
+    for key, noun in (("feeds", "feed"), ("switches", "switch")):
+        yield from _parts(new, noun, before.pop(key), after.pop(key))
     for key in after:
-        if key not in skipped and before[key] != after[key]:
+        if key not in ("nodes", "schema", "name") and before[key] != after[key]:
             yield SiteChange(
                 section="Rack", what=f"{new.name}: {key.replace('_', ' ')}", from_=_shown(before[key]),
                 to=_shown(after[key]), nodes=len(new.nodes),
             )  # fmt: skip
+
+
+def _parts(rack: Rack, noun: str, before: Any, after: Any) -> Iterator[SiteChange]:
+    """Feeds or switches, by name and value."""
+    old, new = ({item["name"]: item for item in items} for items in (before, after))
+    for name in dict.fromkeys((*old, *new)):
+        was, becomes = old.get(name, {}), new.get(name, {})
+        for key in dict.fromkeys((*was, *becomes)):
+            if was.get(key) != becomes.get(key) and key != "name":
+                yield SiteChange(
+                    section="Rack",
+                    what=f"{rack.name}: {noun} {name}, {key.replace('_', ' ')}",
+                    from_=_shown(was.get(key)),
+                    to=_shown(becomes.get(key)),
+                    nodes=len(rack.nodes),
+                )
 
 
 def _shown(value: Any) -> str | None:

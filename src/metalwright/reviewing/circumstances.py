@@ -1,0 +1,18 @@
+"""What a review needs beside the two states."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from metalwright.model.review import ObservedSnapshot
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """The time of the review, and what people said of it; ``None``: nothing was said."""
+
+    now: datetime
+    approved_by: tuple[str, ...] | None = None
+    observed: ObservedSnapshot | None = None
+    may_remove: int | None = None

@@ -1,0 +1,79 @@
+"""What a change may not do, each with its rule and its place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from metalwright.errors import LoadingError
+from metalwright.loading import read_blueprint_lock
+from metalwright.loading.blueprint_lock import read_records
+from metalwright.model.repository import SiteRepository
+from metalwright.model.review import Refusal
+from metalwright.review.impact import Impact
+from metalwright.review.release_rules import broken_releases, version_fault
+from metalwright.reviewing.circumstances import Circumstances
+
+MOST_REMOVED = 3
+"""Nodes that one change may remove where no policy says otherwise."""
+
+
+def refusal_of(error: LoadingError, root: Path) -> Refusal:
+    """An error of a file below ``root``, its place without that directory."""
+    place = re.fullmatch(r"(?P<file>.*?)(:(?P<line>\d+):\d+)?", error.where)
+    file, line = (place["file"], place["line"]) if place is not None else (error.where, None)
+    details = [f"expected {error.expected}"] if error.expected else []
+    details += [f"found {error.found}"] if error.found else []
+    what = f"{error.what}: {', '.join(details)}" if details else error.what
+    return Refusal(
+        rule=error.rule,
+        file=relative(file, root),
+        line=int(line) if line else None,
+        what=relative(what, root),
+        hint=relative(error.hint, root) if error.hint else None,
+    )
+
+
+def relative(text: str, root: Path) -> str:
+    """A text without the directory that a state was written to."""
+    return text.replace(f"{root}/", "").replace(str(root), ".")
+
+
+def broken_locks(base_root: Path, head_root: Path) -> Iterator[Refusal]:
+    """Releases of the base that the head takes back or changes."""
+    try:
+        before, after = read_blueprint_lock(base_root), read_records(head_root)
+    except LoadingError:
+        return  # the reading of that state says it
+    for ref, what in broken_releases(before, {ref: digest for ref, (digest, _) in after.items()}):
+        name, _, version = ref.partition("@")
+        hint = "a released version never changes: put the change into a new one"
+        yield Refusal(rule="releases", file=f"blueprints/{name}/{version}.yaml", what=what, hint=hint)
+
+
+def wrong_versions(before: SiteRepository, after: SiteRepository) -> Iterator[Refusal]:
+    """New versions whose number promises less than they change."""
+    for ref in sorted(after.blueprints.keys() - before.blueprints.keys()):
+        fault = version_fault(after.blueprints[ref], after.blueprints)
+        if fault is not None:
+            file = f"blueprints/{after.blueprints[ref].name}/{after.blueprints[ref].version}.yaml"
+            hint = f"metalwright blueprint bump --part {fault[1]} makes the right number"
+            yield Refusal(rule="version", file=file, what=fault[0], hint=hint)
+
+
+def too_many_removals(before: SiteRepository, impact: Impact, given: Circumstances) -> Iterator[Refusal]:
+    """Too many nodes leave at once. A policy of the site takes the place of this rule; so does a number given."""
+    policies = before.policies.policies if before.policies is not None else ()
+    if any(policy.kind == "removals" for policy in policies):
+        return
+    most = MOST_REMOVED if given.may_remove is None else given.may_remove
+    count = len(impact.removed)
+    if count > most:
+        some = ", ".join(impact.removed[:5]) + (" …" if count > 5 else "")
+        yield Refusal(
+            rule="removals",
+            file="inventory/racks",
+            what=f"{count} nodes leave the inventory, more than {most} in one change: {some}",
+            hint=f"if that is meant: --may-remove {count}",
+        )

@@ -1,0 +1,140 @@
+"""Two states of a site, read and compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from metalwright.acceptance.catalogue import KNOWN_TESTS
+from metalwright.allocations import reallocate
+from metalwright.checking import bios_errors
+from metalwright.errors import AddressError, LoadingError
+from metalwright.loading import SitePaths, SiteReading, read_site
+from metalwright.loading.collection import paused_collection
+from metalwright.model.repository import SiteRepository
+from metalwright.model.review import NodeImpact, ObservedSnapshot, PolicyResult, Review
+from metalwright.review.impact import Impact, assess
+from metalwright.review.policies import judge
+from metalwright.review.revisions import checked_out
+from metalwright.reviewing.circumstances import Circumstances
+from metalwright.reviewing.refusals import broken_locks, refusal_of, relative, too_many_removals, wrong_versions
+from metalwright.reviewing.rendered import render_both, with_files
+
+
+def review_revisions(root: Path, revisions: str, given: Circumstances) -> Review:
+    """Review ``BASE..HEAD`` of the site at ``root``.
+
+    Raises:
+        UsageError, LoadingError: as ``review.revisions.checked_out``.
+    """
+    with checked_out(root, revisions) as pair, paused_collection():
+        return review_states(pair.base_root, pair.head_root, (pair.base, pair.head), given)
+
+
+def review_states(base_root: Path, head_root: Path, names: tuple[str, str], given: Circumstances) -> Review:
+    """Review the change from one directory to another."""
+    base, head = _read(base_root), _read(head_root)
+    refused = [refusal_of(error, head_root) for error in _errors(head, head_root)]
+    refused += broken_locks(base_root, head_root)
+    before = base.repository if base is not None else None
+    after = head.repository if head is not None else None
+    if before is None or after is None:
+        state = "the state after the change" if after is None else "the state before the change"
+        unknown = (f"what happens to nodes: {state} is not valid",)
+        return Review(base=names[0], head=names[1], refused=tuple(refused), unknown=unknown, effect_unknown=True)
+    impact = assess(before, after)
+    errors, warnings = _new_warnings(base, head, base_root, head_root)
+    refused += [refusal_of(error, head_root) for error in (*bios_errors(SitePaths(head_root), after), *errors)]
+    refused += [*wrong_versions(before, after), *too_many_removals(before, impact, given)]
+    rendered = render_both(before, after, base_root, head_root, impact)
+    nodes, files = with_files(_observed(impact.nodes, given.observed), *rendered)
+    return Review(
+        base=names[0],
+        head=names[1],
+        refused=tuple(refused),
+        changes=impact.changes,
+        site=impact.site,
+        nodes=nodes,
+        gpus_out_at_once=impact.gpus_out_at_once,
+        files=files,
+        policies=_policies(before, after, impact, given),
+        warnings=(*warnings, *_address_warnings(after, given), *_policy_warnings(before, after)),
+        unknown=tuple(_unknown(impact, given)),
+        observed=given.observed.taken if given.observed is not None else None,
+    )
+
+
+def _read(root: Path) -> SiteReading | None:
+    """``None`` where there is no site, which every error list then says."""
+    if not SitePaths(root).site.exists():
+        return None
+    return read_site(root, {name: test.unit for name, test in KNOWN_TESTS.items()})
+
+
+def _errors(reading: SiteReading | None, root: Path) -> Iterable[LoadingError]:
+    if reading is None:
+        return [LoadingError("there is no site at this revision", where=str(root / "inventory" / "site.yaml"))]
+    return reading.errors
+
+
+def _new_warnings(
+    base: SiteReading | None, head: SiteReading | None, base_root: Path, head_root: Path
+) -> tuple[list[LoadingError], list[str]]:
+    """What the change makes worse: overloaded racks refuse it, the rest is worth a look."""
+    known = {_fingerprint(item, base_root) for item in base.warnings} if base is not None else set()
+    new = [item for item in head.warnings if _fingerprint(item, head_root) not in known] if head is not None else []
+    overloaded = [item for item in new if item.rule == "power"]
+    return overloaded, [relative(f"{item.where}: {item.what}", head_root) for item in new if item.rule != "power"]
+
+
+def _fingerprint(error: LoadingError, root: Path) -> tuple[str, str, str]:
+    return error.rule, error.what, relative(error.found or "", root)
+
+
+def _address_warnings(after: SiteRepository, given: Circumstances) -> Iterator[str]:
+    try:
+        result = reallocate(after, given.now.date())
+    except AddressError as error:
+        yield f"addresses.lock cannot follow: {error.what}"
+        return
+    if result.has_changed:
+        yield f"addresses.lock is not up to date ({len(result.lines)} lines): metalwright addresses allocate"
+
+
+def _policies(
+    before: SiteRepository, after: SiteRepository, impact: Impact, given: Circumstances
+) -> tuple[PolicyResult, ...]:
+    """The base's rules judge the change: one that loosens a rule is judged by the rule as it was."""
+    policies = before.policies or after.policies
+    return () if policies is None else judge(policies, impact, before.known_good, given.now, given.approved_by)
+
+
+def _policy_warnings(before: SiteRepository, after: SiteRepository) -> Iterator[str]:
+    if before.policies != after.policies and before.policies is not None:
+        yield "inventory/policies.yaml changes; this change is judged by the rules as they were"
+
+
+def _observed(nodes: tuple[NodeImpact, ...], snapshot: ObservedSnapshot | None) -> list[NodeImpact]:
+    seen = {item.node: item for item in snapshot.nodes} if snapshot is not None else {}
+    return [
+        item.model_copy(update={"state": seen[item.node].state, "minutes": seen[item.node].minutes})
+        if item.node in seen
+        else item
+        for item in nodes
+    ]
+
+
+def _unknown(impact: Impact, given: Circumstances) -> Iterator[str]:
+    if not impact.nodes:
+        return
+    if given.observed is None:
+        yield "minutes and live state: no snapshot was given (--observed)"
+    else:
+        missing = {node.node for node in impact.nodes} - {node.node for node in given.observed.nodes}
+        if missing:
+            yield f"live state of {len(missing)} node(s): they are not in the snapshot"
+        hours = (given.now - given.observed.taken).total_seconds() / 3600
+        taken = given.observed.taken
+        yield f"what happened since the snapshot was taken, {hours:.1f} hours ago ({taken:%Y-%m-%d %H:%MZ})"
+    if any(node.reboots is None for node in impact.nodes):
+        yield "reboots of new nodes, and where the firmware that is on the machine decides"

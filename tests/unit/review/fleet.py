@@ -1,0 +1,231 @@
+"""A small fleet for reviews, 38 GPU nodes in two racks and two plain boxes; and the kinds of change."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+from metalwright.allocations import allocate_addresses
+from metalwright.loading import release
+from metalwright.model.review import ObservedNode, ObservedSnapshot
+from metalwright.reviewing import Circumstances
+from metalwright.skeleton import skeleton_root
+
+NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
+TODAY = NOW.date()
+GIVEN = Circumstances(now=NOW)
+
+SITE = """\
+schema: 1
+name: s1
+domain: example.net
+ntp: [10.0.0.1]
+boot_server: {address_for_bmc: 10.0.0.2, address_for_node: 10.1.0.2}
+admins: [{name: op, authorized_keys: [ssh-ed25519 AAAA]}]
+limits: {parallel_nodes: 8}
+"""
+NETWORKS = """\
+schema: 1
+networks:
+  - {name: oob, purpose: oob-management, vlan: 20, prefix: 10.0.0.0/24}
+  - {name: hosts, purpose: host-management, vlan: 30, prefix: 10.1.0.0/24, gateway: 10.1.0.1}
+"""
+BLUEPRINT = """\
+schema: 1
+name: gpu
+version: 1.0.0
+class: {role: training, owner: infra, workloads: [general]}
+hardware:
+  system: {manufacturer: M, models: [X]}
+  cpus: {count: 2}
+  memory: {total_gib: 512}
+  gpus: {count: 8, vendor: nvidia, model: H100}
+  nics: [{role: host, count: 1}]
+  drives: [{role: system, count: 1, min_bytes: 1000}]
+power: {idle_w: 500, typical_w: 600, max_w: 700}
+firmware: {bmc: ">=1.0"}
+bios:
+  registry: metalwright/lab-vm-1.0.0
+  attributes: {SysProfile: Performance, SriovGlobalEnable: Enabled}
+network: [{role: host, networks: [host-management]}]
+image: {name: img, version: "1", file_sha256: "1111111111111111111111111111111111111111111111111111111111111111"}
+software:
+  container_runtime: {name: containerd, version: 1.6.20}
+  agents: {node_exporter: 1.5.0}
+policy: {labels: {tier: gold}}
+acceptance: [{test: cpu-hash, floor: 20, unit: MB/s}, {test: power, record: true}]
+rollback: {data_loss: scratch, minutes: 30}
+"""
+POLICIES = """\
+schema: 1
+roles: {hardware: [amina, li]}
+policies:
+  - {name: bios-needs-hardware, kind: approvals, sections: [BIOS], role: hardware, count: 1}
+  - {name: one-first, kind: canary, nodes: 1}
+  - {name: quiet-weeks, kind: freeze, start: 2026-12-20T00:00:00Z, end: 2027-01-07T00:00:00Z, why: holidays}
+  - {name: few-removals, kind: removals, nodes: 1}
+  - {name: half-the-fleet, kind: gpus-out, gpus: 128}
+"""
+GPU_NODES = 38
+
+
+def write_fleet(root: Path) -> None:
+    """The state that every change begins from; a valid site without warnings."""
+    _write(root, "inventory/site.yaml", SITE)
+    _write(root, "inventory/networks.yaml", NETWORKS)
+    for rack in ("a01", "a02"):
+        _write(root, f"inventory/racks/{rack}.yaml", _rack(rack))
+    _write(root, "blueprints/gpu/1.0.0.yaml", BLUEPRINT)
+    box = BLUEPRINT.replace("name: gpu", "name: box").replace("  gpus: {count: 8, vendor: nvidia, model: H100}\n", "")
+    _write(root, "blueprints/box/1.0.0.yaml", box)
+    skeleton = skeleton_root()
+    for path in [*skeleton.glob("templates/seed/*.j2"), *skeleton.glob("blueprints/registries/**/*.json")]:
+        _write(root, str(path.relative_to(skeleton)), path.read_text(encoding="utf-8"))
+    release(root, ["gpu@1.0.0", "box@1.0.0"])
+    allocate_addresses(root, TODAY)
+
+
+def _rack(name: str) -> str:
+    first = 0 if name == "a01" else 19
+    gpus = "".join(
+        f"  - {{name: g{number:02d}, unit: {number - first + 1}, serial: G-{number:02d}, "
+        f"bmc_mac: 52:54:00:00:00:{number:02x}, blueprint: gpu@1.0.0}}\n"
+        for number in range(first, first + 19)
+    )
+    box = (
+        f"  - {{name: box-{name}, unit: 40, serial: B-{name}, bmc_mac: 52:54:00:00:01:0{name[-1]}, "
+        "blueprint: box@1.0.0}\n"
+    )
+    feeds = "feeds: [{name: a, volts: 230, breaker_a: 80}, {name: b, volts: 230, breaker_a: 80}]\ncooling_kw: 15\n"
+    return f"schema: 1\nname: {name}\nsite: s1\nheight_u: 42\n{feeds}nodes:\n{gpus}{box}"
+
+
+def _write(root: Path, name: str, text: str) -> None:
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def edit(root: Path, name: str, old: str, new: str) -> None:
+    """Replace a text that must be there, everywhere in a file."""
+    path = root / name
+    text = path.read_text(encoding="utf-8")
+    assert old in text, f"{old!r} is not in {name}"
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def new_version(root: Path, version: str, *edits: tuple[str, str], name: str = "gpu", nodes: int = GPU_NODES) -> None:
+    """A released version with these edits; the first ``nodes`` GPU nodes move to it."""
+    source = (root / f"blueprints/{name}/1.0.0.yaml").read_text(encoding="utf-8")
+    text = source.replace("version: 1.0.0", f"version: {version}", 1)
+    for old, new in edits:
+        assert old in text, old
+        text = text.replace(old, new, 1)
+    _write(root, f"blueprints/{name}/{version}.yaml", text)
+    release(root, [f"{name}@{version}"])
+    for rack in ("a01", "a02"):
+        path = root / f"inventory/racks/{rack}.yaml"
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        moved = [
+            line.replace(f"{name}@1.0.0", f"{name}@{version}")
+            if (number := re.search(r"name: g(\d\d)", line)) and int(number[1]) < nodes
+            else line
+            for line in lines
+        ]
+        path.write_text("".join(moved), encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of change: its file name, its title in the reference, what it edits, and what is known beside it."""
+
+    name: str
+    title: str
+    change: Callable[[Path], None]
+    given: Circumstances = GIVEN
+    before: Callable[[Path], None] | None = None
+
+
+def _policies(root: Path) -> None:
+    _write(root, "inventory/policies.yaml", POLICIES)
+
+
+def _bios(root: Path) -> None:
+    new_version(root, "1.1.0", ("SysProfile: Performance", "SysProfile: Balanced"))
+
+
+def _drop(root: Path, *nodes: str) -> None:
+    for rack in ("a01", "a02"):
+        path = root / f"inventory/racks/{rack}.yaml"
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        path.write_text("".join(line for line in lines if not any(f"name: {node}," in line for node in nodes)))
+    allocate_addresses(root, TODAY)
+
+
+def _image(root: Path) -> None:
+    new_version(root, "1.1.0", ('version: "1"', 'version: "2"'), ("1" * 64, "2" * 64), nodes=2)
+
+
+def _rack_edit(old: str, new: str) -> Callable[[Path], None]:
+    def change(root: Path) -> None:
+        edit(root, "inventory/racks/a01.yaml", old, new)
+        allocate_addresses(root, date(2026, 11, 30))
+
+    return change
+
+
+def _new_node(root: Path) -> None:
+    path = root / "inventory/racks/a02.yaml"
+    line = "  - {name: g99, unit: 30, serial: G-99, bmc_mac: 52:54:00:00:02:01, blueprint: gpu@1.0.0}\n"
+    path.write_text(path.read_text(encoding="utf-8") + line)
+    allocate_addresses(root, TODAY)
+
+
+SNAPSHOT = ObservedSnapshot(
+    taken=datetime(2026, 11, 30, 9, 30, tzinfo=UTC),
+    nodes=(ObservedNode(node="g00", state="ready", minutes=34), ObservedNode(node="g01", state="held")),
+)
+
+KINDS = (
+    Kind("nothing", "Nothing that a node would notice", lambda root: _write(root, "README.md", "text")),
+    Kind("agent", "An agent's version", lambda root: new_version(root, "1.0.1", ("1.5.0", "1.5.1"))),
+    Kind("runtime", "The container runtime", lambda root: new_version(root, "1.1.0", ("1.6.20", "1.7.28"), nodes=1)),
+    Kind("bios", "A BIOS attribute on 38 nodes", _bios),
+    Kind(
+        "bios-refused",
+        "A BIOS attribute that the registry refuses",
+        lambda root: new_version(root, "1.1.0", ("SysProfile: Performance", "SysProfile: Fast"), nodes=1),
+    ),
+    Kind("image", "An image, with a snapshot of the fleet", _image, Circumstances(now=NOW, observed=SNAPSHOT)),
+    Kind("firmware", "A firmware constraint", lambda root: new_version(root, "1.1.0", (">=1.0", ">=1.4"), nodes=1)),
+    Kind(
+        "hardware",
+        "Other hardware, as a minor version",
+        lambda root: new_version(root, "1.1.0", ("count: 8, vendor", "count: 4, vendor"), nodes=1),
+    ),
+    Kind("floor", "A lower floor", lambda root: new_version(root, "2.0.0", ("floor: 20", "floor: 10"), nodes=1)),
+    Kind(
+        "overlap", "Networks that overlap", lambda root: edit(root, "inventory/networks.yaml", "10.1.0.0", "10.0.0.0")
+    ),
+    Kind("vlan", "A VLAN out of range", lambda root: edit(root, "inventory/networks.yaml", "vlan: 30", "vlan: 4095")),
+    Kind("gateway", "A gateway", lambda root: edit(root, "inventory/networks.yaml", "10.1.0.1}", "10.1.0.254}")),
+    Kind("new-node", "A node more", _new_node),
+    Kind("removed", "Five nodes fewer", lambda root: _drop(root, "g00", "g01", "g02", "g03", "g04")),
+    Kind("board", "A replaced board", _rack_edit("serial: G-03", "serial: G-03-NEW")),
+    Kind("state", "A node held back", _rack_edit("G-05, bmc_mac", "G-05, state: held, bmc_mac")),
+    Kind("power", "A rack that cannot feed the change", _rack_edit("breaker_a: 80}, {", "breaker_a: 20}, {")),
+    Kind("template", "A template", lambda root: edit(root, "templates/seed/sshd.conf.j2", "no", "yes")),
+    Kind("site", "A name server", lambda root: edit(root, "inventory/site.yaml", "ntp:", "dns: [10.0.0.53]\nntp:")),
+    Kind("released", "A released file", lambda root: edit(root, "blueprints/gpu/1.0.0.yaml", "infra", "others")),
+    Kind("policies", "A site with policies", _bios, before=_policies),
+    Kind(
+        "approved",
+        "The same with an approval",
+        _bios,
+        Circumstances(now=NOW, approved_by=("amina", "stranger")),
+        before=_policies,
+    ),
+)
