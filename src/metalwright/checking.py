@@ -71,8 +71,10 @@ def _bios_of(paths: SitePaths, ref: str, blueprint: Blueprint, path: Path) -> It
         return
     attributes = blueprint.bios.attributes if blueprint.bios is not None else {}
     problems = find_problems(registry, attributes)
-    source = load_model(paths.blueprint(ref), Blueprint, root=paths.root) if problems else None
-    for problem in problems if source is not None else ():
+    if not problems:
+        return
+    source = load_model(paths.blueprint(ref), Blueprint, root=paths.root)
+    for problem in problems:
         yield LoadingError(
             f"this BIOS would refuse {problem}",
             where=source.where("bios", "attributes", problem.attribute, key=True),

@@ -7,33 +7,56 @@ files were written.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from metalwright.errors import PlanError
 from metalwright.model.blueprint import Blueprint
 from metalwright.model.digests import digest
+from metalwright.model.network import Network
 from metalwright.model.phase import PHASES, Phase
-from metalwright.model.plan import Change, Estimate, NodePlan, Plan, PlannedIdentity
+from metalwright.model.plan import Change, Disruption, Estimate, NodePlan, Plan, PlannedIdentity
 from metalwright.model.rack import Node
+from metalwright.model.repository import SiteRepository
+
+_TOLD = 8
+"""Differences that a refusal names before it counts."""
+
+
+SITE_INPUTS = ("name", "domain", "ntp", "dns", "admins", "ssh", "apt", "bmc_user")
+"""Keys of ``site.yaml`` that every recipe takes."""
+
+
+def shared_inputs(repository: SiteRepository) -> dict[str, object]:
+    """What the recipes of all nodes take from the site."""
+    site = repository.site.to_json()
+    return {
+        "networks": [_without_dhcp_pool(network) for network in repository.networks],
+        "site": {key: site[key] for key in SITE_INPUTS},
+    }
+
+
+def _without_dhcp_pool(network: Network) -> dict[str, object]:
+    """The network as a node's recipe sees it: what DHCP gives to unknown machines changes no node."""
+    return {key: value for key, value in network.to_json().items() if key != "dhcp_pool"}
 
 
 @dataclass(frozen=True)
 class Desired:
-    """What git wants of one node. ``addresses`` maps network name to address."""
+    """What git wants of one node. ``addresses`` maps network name to address; ``shared`` is what all nodes share."""
 
     node: Node
     blueprint: Blueprint
     recipe: str
     addresses: Mapping[str, str]
     disk_serial: str | None
+    shared: Mapping[str, object] = field(default_factory=dict)
 
-    def fingerprint(self) -> dict[str, object]:
-        """The values that the desired digest covers."""
+    def own_values(self) -> dict[str, object]:
+        """The values of this node alone that the desired digest covers."""
         return {
-            "node": self.node.to_json(),
-            "blueprint": digest(self.blueprint),
+            **self.node.to_json(),
             "recipe": self.recipe,
-            "addresses": dict(sorted(self.addresses.items())),
+            "allocated": dict(sorted(self.addresses.items())),
             "disk_serial": self.disk_serial,
         }
 
@@ -68,11 +91,12 @@ def plan_node(
 
 def make_plan(desired: Iterable[Desired], node_plans: Iterable[NodePlan]) -> Plan:
     """One plan over several nodes; same inputs give the same bytes."""
-    wanted = digest({item.node.name: item.fingerprint() for item in desired})
+    values = _wanted(list(desired))
+    wanted = digest(values)
     plans = tuple(sorted(node_plans, key=lambda plan: plan.node))
     seen = digest({plan.node: {"changes": _plain(plan.changes), "refusals": plan.refusals} for plan in plans})
     whole = digest({"desired": wanted, "observed": seen, "nodes": [_without_estimate(plan) for plan in plans]})
-    return Plan(digest=whole, desired=wanted, observed=seen, nodes=plans)
+    return Plan(digest=whole, desired=wanted, observed=seen, wanted=values, nodes=plans)
 
 
 def check_still_holds(reviewed: Plan, current: Plan) -> None:
@@ -83,15 +107,31 @@ def check_still_holds(reviewed: Plan, current: Plan) -> None:
     """
     if reviewed.digest == current.digest:
         return
-    moved = list(_differences(reviewed, current))
-    if reviewed.desired != current.desired:
-        moved.append("desired state (blueprint, recipe, inventory or addresses) is not what was planned")
+    values = list(_value_differences(reviewed.wanted, current.wanted))
+    moved = [*values, *_differences(reviewed, current, tell_recipes=not values)]
+    told = moved[:_TOLD] + ([f"and {len(moved) - _TOLD} more"] if len(moved) > _TOLD else [])
     raise PlanError(
         "the plan no longer holds",
         expected=f"digest {reviewed.digest}",
-        found="; ".join(moved) or f"digest {current.digest}",
+        found="; ".join(told) or f"digest {current.digest}",
         hint="look at the differences and make a new plan: metalwright plan -o plan.json NODE…",
     )
+
+
+def check_allowed(plan: Plan, allowed: Iterable[Disruption]) -> None:
+    """Refuse a plan with a kind of disruption that nobody allowed.
+
+    Raises:
+        PlanError: names the kinds and the nodes.
+    """
+    missing = [kind for kind in plan.disruptions if kind not in set(allowed)]
+    if missing:
+        nodes = [item.node for item in plan.nodes if any(change.disruptive for change in item.changes)]
+        raise PlanError(
+            f"the plan holds a {' and a '.join(missing)} that was not allowed",
+            where=", ".join(nodes[:_TOLD]),
+            hint="add " + " ".join(f"--allow {kind}" for kind in missing),
+        )
 
 
 def verify_digest(plan: Plan) -> None:
@@ -100,6 +140,8 @@ def verify_digest(plan: Plan) -> None:
     Raises:
         PlanError: the file was edited or cut.
     """
+    if digest(plan.wanted) != plan.desired:
+        raise PlanError("the plan file was changed after it was made", where="wanted", hint="make a new plan")
     whole = digest(
         {"desired": plan.desired, "observed": plan.observed, "nodes": [_without_estimate(item) for item in plan.nodes]}
     )
@@ -128,7 +170,36 @@ def _without_estimate(plan: NodePlan) -> dict[str, object]:
     return {key: value for key, value in plan.to_json().items() if key not in ("estimate", "unknown")}
 
 
-def _differences(reviewed: Plan, current: Plan) -> Iterable[str]:
+def _wanted(desired: list[Desired]) -> dict[str, object]:
+    """Every value that the nodes are to have; what several share stands once."""
+    blueprints = {item.blueprint.ref: item.blueprint for item in desired}
+    return {
+        "nodes": {item.node.name: item.own_values() for item in desired},
+        "blueprints": {ref: blueprint.to_json() for ref, blueprint in blueprints.items()},
+        "shared": dict(desired[0].shared) if desired else {},
+    }
+
+
+def _value_differences(reviewed: object, current: object, path: str = "") -> Iterable[str]:
+    """``path: before → now`` for each value that differs. A recipe differs with what it is made from: not told."""
+    if isinstance(reviewed, Mapping) and isinstance(current, Mapping):
+        for key in sorted(reviewed.keys() | current.keys()):
+            if key != "recipe":
+                inner = f"{path}.{key}" if path else str(key)
+                yield from _value_differences(reviewed.get(key), current.get(key), inner)
+    elif isinstance(reviewed, list) and isinstance(current, list) and len(reviewed) == len(current):
+        for index, (before, now) in enumerate(zip(reviewed, current, strict=True)):
+            yield from _value_differences(before, now, f"{path}[{index}]")
+    elif reviewed != current:
+        yield f"{path}: {_shown(reviewed)} → {_shown(current)}"
+
+
+def _shown(value: object) -> str:
+    text = "not set" if value is None else str(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def _differences(reviewed: Plan, current: Plan, *, tell_recipes: bool) -> Iterable[str]:
     before = {plan.node: plan for plan in reviewed.nodes}
     now = {plan.node: plan for plan in current.nodes}
     for name in sorted(before.keys() | now.keys()):
@@ -137,7 +208,7 @@ def _differences(reviewed: Plan, current: Plan) -> Iterable[str]:
             continue
         for change in set(_described(before[name])) ^ set(_described(now[name])):
             yield f"{name}: {change}"
-        if before[name].recipe != now[name].recipe:
+        if tell_recipes and before[name].recipe != now[name].recipe:
             yield f"{name}: recipe {before[name].recipe[:19]}… is now {now[name].recipe[:19]}…"
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from metalwright import __version__
 from metalwright.errors import AddressError
@@ -18,9 +18,8 @@ from metalwright.journal.opening import open_journal
 from metalwright.loading import SitePaths, load_site
 from metalwright.model.blueprint import Blueprint
 from metalwright.model.digests import recipe_digest
-from metalwright.model.network import Network
 from metalwright.model.repository import SiteRepository
-from metalwright.planning import Desired
+from metalwright.planning import Desired, shared_inputs
 from metalwright.redfish.places import Place, known_places_of
 from metalwright.secrets.bmc_credentials import BmcCredentials
 from metalwright.secrets.opening import open_bmc_credentials
@@ -48,8 +47,7 @@ class Workspace:
         inputs = {
             "node": self.repository.node(node).to_json(),
             "addresses": self.repository.addresses.of_node(node),
-            "networks": [_without_dhcp_pool(network) for network in self.repository.networks],
-            "site": self._site_inputs(),
+            **self._shared_inputs,
         }
         return recipe_digest(self.blueprint(node), inputs, self.repository.tree_digest, __version__)
 
@@ -61,6 +59,7 @@ class Workspace:
             recipe=self.recipe(node),
             addresses=self.repository.addresses.of_node(node),
             disk_serial=disk_serial,
+            shared={**self._shared_inputs, "trees": self.repository.tree_digest, "tool": __version__},
         )
 
     def allocated_bmc(self, node: str) -> Place:
@@ -112,14 +111,9 @@ class Workspace:
         """The site's own known_hosts file."""
         return self.paths.known_hosts
 
-    def _site_inputs(self) -> dict[str, object]:
-        site = self.repository.site.to_json()
-        return {key: site[key] for key in ("name", "domain", "ntp", "dns", "admins", "ssh", "apt", "bmc_user")}
-
-
-def _without_dhcp_pool(network: Network) -> dict[str, Any]:
-    """The network as a node's recipe sees it: what DHCP gives to unknown machines changes no node."""
-    return {key: value for key, value in network.to_json().items() if key != "dhcp_pool"}
+    @cached_property
+    def _shared_inputs(self) -> dict[str, object]:
+        return shared_inputs(self.repository)
 
 
 @contextmanager

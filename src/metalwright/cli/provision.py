@@ -21,8 +21,8 @@ from metalwright.errors import PlanError, UsageError
 from metalwright.imaging.ordering import cache_dir
 from metalwright.imaging.ramdisk import is_ramdisk_built
 from metalwright.model.phase import PHASES, Phase
-from metalwright.model.plan import Plan
-from metalwright.planning import check_still_holds, destructive_nodes, verify_digest
+from metalwright.model.plan import Disruption, Plan
+from metalwright.planning import check_allowed, check_still_holds, destructive_nodes, verify_digest
 from metalwright.runner.plans import PlanRequest, granted_overwrites, issue_grants, observe_plan, ungranted
 from metalwright.runner.provisioning import Kind, Outcome, Request, check_wanted, left_alone, provision
 from metalwright.runner.provisioning import unfinished_nodes as find_unfinished
@@ -52,6 +52,9 @@ def provision_command(
     nodes: Annotated[list[str] | None, typer.Argument(help="Nodes to provision.")] = None,
     rack: Annotated[str | None, typer.Option(help="All nodes of a rack.")] = None,
     plan: Annotated[Path | None, typer.Option(help="Do exactly this reviewed plan, or refuse.")] = None,
+    allow: Annotated[
+        list[Disruption] | None, typer.Option(help="With --plan: a disruption that it may make; repeat for more.")
+    ] = None,
     until: Annotated[Phase, typer.Option(help="Stop after this phase.")] = Phase.READY,
     overwrite: Overwrite = None,
     retry: Retry = False,
@@ -60,7 +63,8 @@ def provision_command(
 ) -> int:
     """Bring nodes to ready, phase by phase. Running it again is resuming it; a ready node is not changed.
 
-    Disks are written only after a typed confirmation, --yes, or with a reviewed plan.
+    Disks are written only after a typed confirmation, --yes, or with a reviewed plan. A plan that holds reboots or
+    written disks needs --allow reboot and --allow re-image.
     """
     cli: CliContext = context.obj
     with open_workspace(cli.site) as workspace:
@@ -71,8 +75,10 @@ def provision_command(
                 raise UsageError("a plan names its nodes", expected="either nodes or --plan FILE")
             return _run(
                 cli, workspace, names, "provision", overwrite,
-                until=until, reviewed=reviewed, is_retry=retry, as_json=as_json,
+                until=until, reviewed=reviewed, allow=allow or (), is_retry=retry, as_json=as_json,
             )  # fmt: skip
+        if allow:
+            raise UsageError("--allow belongs to a plan", expected="--plan FILE with it")
         names = select_nodes(workspace.repository, nodes or [], rack)
         names = _without_left_alone(cli, workspace, names, nodes or [])
         return _run(
@@ -128,6 +134,7 @@ def _run(
     *,
     until: Phase = Phase.READY,
     reviewed: Plan | None = None,
+    allow: Sequence[Disruption] = (),
     is_retry: bool = False,
     yes: bool = False,
     as_json: bool = False,
@@ -141,7 +148,7 @@ def _run(
         if taken.nodes:
             if is_retry:
                 forget_failures(workspace, taken.nodes)
-            plan = _settle_plan(cli, workspace, request, reviewed, yes=yes, as_json=as_json)
+            plan = _settle_plan(cli, workspace, request, reviewed, allow, yes=yes, as_json=as_json)
             request = replace(request, plan=plan.digest)
         if not is_ramdisk_built(cache_dir()):
             cli.err.print("building the deploy ramdisk (once, a minute or two) …")
@@ -154,13 +161,21 @@ def _run(
 
 
 def _settle_plan(
-    cli: CliContext, workspace: Workspace, request: Request, reviewed: Plan | None, *, yes: bool, as_json: bool
+    cli: CliContext,
+    workspace: Workspace,
+    request: Request,
+    reviewed: Plan | None,
+    allow: Sequence[Disruption],
+    *,
+    yes: bool,
+    as_json: bool,
 ) -> Plan:
     """The plan as of now, confirmed or reviewed, with a grant for every disk that it writes."""
     cli.err.print(f"looking at {len(request.nodes)} node(s) …")
     current = observe_plan(workspace, PlanRequest(request.nodes, request.kind, request.overwrite))
     if reviewed is not None:
         check_still_holds(reviewed, current)
+        check_allowed(reviewed, allow)
     elif destructive_nodes(current) and not as_json:
         print_plan(cli, current)
     wanted = ungranted(workspace, current, request.kind, request.overwrite)

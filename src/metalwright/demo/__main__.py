@@ -30,6 +30,8 @@ from metalwright.ssh.keys import ensure_private_key, public_half
 IMAGE = ("debian-12", "2026.11.1")
 MACHINES = (Machine("lab-1", 1), Machine("lab-2", 2))
 
+_PLANNED = ("provision", "--allow", "reboot", "--allow", "re-image", "--plan")
+
 
 def main() -> int:
     """Run the demo; returns its exit code."""
@@ -74,7 +76,7 @@ def _run(demo: DemoSite, kills: KillSchedule | None) -> int:
         shell.run("match", *names)
         shell.run("plan", *names, "-o", str(demo.root / "plan.json"))
     with shell.step("provision both, with the plan that was shown"):
-        phases = _provision(demo, shell, kills, "provision", "--plan", str(demo.root / "plan.json"))
+        phases = _provision(demo, shell, kills, *_PLANNED, str(demo.root / "plan.json"))
     with shell.step("the certificates"):
         for name in names:
             shell.run("certificate", "verify", str(demo.root.parent / f"{name}.json"))

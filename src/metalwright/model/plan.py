@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from enum import StrEnum
+from typing import Any, Literal
 
 from pydantic import Field
 
 from metalwright.model.base import Frozen
 from metalwright.model.phase import Phase
+
+
+class Disruption(StrEnum):
+    """What a workload notices."""
+
+    REBOOT = "reboot"
+    REIMAGE = "re-image"
 
 
 class PlannedIdentity(Frozen):
@@ -66,4 +74,14 @@ class Plan(Frozen):
     digest: str
     desired: str
     observed: str
+    wanted: dict[str, Any] = Field(
+        default_factory=dict, description="the values behind ``desired``, so that a refusal can name what moved"
+    )
     nodes: tuple[NodePlan, ...]
+
+    @property
+    def disruptions(self) -> tuple[Disruption, ...]:
+        """The kinds of disruption in it, each of which must be allowed by name."""
+        phases = {change.phase for item in self.nodes for change in item.changes if change.disruptive}
+        reboot = (Disruption.REBOOT,) if phases - {Phase.IMAGE} else ()
+        return (*reboot, Disruption.REIMAGE) if Phase.IMAGE in phases else reboot

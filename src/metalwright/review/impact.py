@@ -10,6 +10,7 @@ from metalwright.model.phase import PHASES, Phase
 from metalwright.model.rack import Node, Rack
 from metalwright.model.repository import SiteRepository
 from metalwright.model.review import AddressMove, BlueprintChange, NodeImpact, SiteChange
+from metalwright.planning import shared_inputs
 from metalwright.review.differences import blueprint_changes
 from metalwright.review.site_changes import networks_and_site, racks_without_nodes
 
@@ -60,7 +61,7 @@ class _Comparison:
         self.changes = cache(self._changes)
         self.addresses_before, self.addresses_after = _by_node(base), _by_node(head)
         self.networks = _differing_networks(base, head)
-        self.is_recipe_new = base.tree_digest != head.tree_digest or _inputs(base) != _inputs(head)
+        self.is_recipe_new = base.tree_digest != head.tree_digest or shared_inputs(base) != shared_inputs(head)
 
     def _changes(self, old: str, new: str) -> tuple[BlueprintChange, ...]:
         return blueprint_changes(self.base.blueprints[old], self.head.blueprints[new])
@@ -210,19 +211,3 @@ def _differing_networks(base: SiteRepository, head: SiteRepository) -> dict[str,
     return {
         network.purpose: network.name for network in head.networks if before.get(network.purpose) not in (None, network)
     }
-
-
-def _inputs(repository: SiteRepository) -> tuple[object, ...]:
-    """What every recipe takes from the site."""
-    site = repository.site
-    return (
-        site.name,
-        site.domain,
-        site.ntp,
-        site.dns,
-        site.admins,
-        site.ssh,
-        site.apt,
-        site.bmc_user,
-        repository.networks,
-    )

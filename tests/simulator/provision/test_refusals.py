@@ -116,9 +116,10 @@ def test_an_expired_grant_allows_nothing(racked: World) -> None:
     assert len(racked.writes(racked.machine)) == before
 
 
-def test_a_plan_that_was_edited_or_no_longer_holds_is_refused_before_the_first_write(
+def test_rv_01_a_plan_that_was_edited_or_no_longer_holds_is_refused_before_the_first_write(
     racked: World, tmp_path: Path
 ) -> None:
+    """Does exactly the plan that was reviewed, or nothing: the refusal names each value that moved."""
     plan = tmp_path / "plan.json"
     assert racked.run("plan", "lab-1", "-o", str(plan))[0] == 0
     before, good = len(racked.writes(racked.machine)), plan.read_text()
@@ -138,7 +139,31 @@ def test_a_plan_that_was_edited_or_no_longer_holds_is_refused_before_the_first_w
     finally:
         racked.edit("inventory/site.yaml", "ntp: [10.1.0.3]", "ntp: [10.1.0.2]")
     assert (code, "no longer holds" in text) == (1, True), text
+    assert "shared.site.ntp[0]: 10.1.0.2 → 10.1.0.3" in text
+
+    code, text = racked.run("provision", "--plan", str(plan), "--allow", "reboot")
+    assert (code, "--allow re-image" in text) == (1, True), text
     assert len(racked.writes(racked.machine)) == before
+
+
+def test_rv_08_a_plan_holds_across_a_merge_that_changes_no_content(racked: World, tmp_path: Path) -> None:
+    """Binds a plan to values alone: commits, comments, key order and times do not count."""
+    plan = tmp_path / "plan.json"
+    assert racked.run("plan", "lab-1", "-o", str(plan))[0] == 0
+    site = racked.demo.root / "inventory/site.yaml"
+    text = site.read_text()
+    lines = [line for line in text.splitlines() if line]
+    assert lines[-1][0] not in " -#", "the last key has to stand on one line"
+    site.write_text("\n".join(["# reviewed", lines[-1], *lines[:-1]]) + "\n")
+    try:
+        again = tmp_path / "again.json"
+        assert racked.run("plan", "lab-1", "-o", str(again))[0] == 0
+        allowed = ("--allow", "reboot", "--allow", "re-image")
+        code, said = racked.run("provision", "--plan", str(plan), *allowed, "--until", "match")
+    finally:
+        site.write_text(text)
+    assert again.read_bytes() == plan.read_bytes()
+    assert (code, "no longer holds" in said) == (0, False), said
 
 
 def test_a_node_that_is_to_be_left_alone_is_refused_by_name_and_skipped_in_its_rack(racked: World) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from metalwright.errors import PlanError
 from metalwright.lifecycle.observations import AddressObservation, AttributeChange, BiosObservation
 from metalwright.model.blueprint import Blueprint
 from metalwright.model.phase import Phase
-from metalwright.model.plan import Plan
+from metalwright.model.plan import Disruption, Plan
 from metalwright.model.rack import Node
-from metalwright.planning import Desired, check_still_holds, make_plan, plan_node, verify_digest
+from metalwright.planning import Desired, check_allowed, check_still_holds, make_plan, plan_node, verify_digest
 
 BLUEPRINT = Blueprint.model_validate(
     {
@@ -79,3 +81,27 @@ def test_an_edited_plan_file_is_refused() -> None:
     edited = made.model_copy(update={"nodes": (made.nodes[0].model_copy(update={"disk_serial": "D2"}),)})
     with pytest.raises(PlanError, match="changed after it was made"):
         verify_digest(edited)
+
+
+def test_a_value_that_moved_is_named_with_both_of_its_values() -> None:
+    moved = BLUEPRINT.model_copy(update={"image": BLUEPRINT.image.model_copy(update={"version": "2"})})
+    old, new = desired(), replace(desired(recipe="sha256:r2"), blueprint=moved)
+    plans = [make_plan([wanted], [plan_node(wanted, {}, {})]) for wanted in (old, new)]
+    with pytest.raises(PlanError) as caught:
+        check_still_holds(*plans)
+    assert caught.value.found == "blueprints.lab-vm@1.0.0.image.version: 1 → 2"
+
+
+def test_the_wanted_values_of_a_plan_file_cannot_be_edited() -> None:
+    made = plan()
+    edited = made.model_copy(update={"wanted": {**made.wanted, "shared": {"site": {"name": "other"}}}})
+    with pytest.raises(PlanError, match="changed after it was made"):
+        verify_digest(edited)
+
+
+def test_each_kind_of_disruption_must_be_allowed_by_its_name() -> None:
+    check_allowed(plan(), [Disruption.REBOOT])
+    with pytest.raises(PlanError, match="holds a reboot that was not allowed") as caught:
+        check_allowed(plan(), [Disruption.REIMAGE])
+    assert caught.value.hint == "add --allow reboot"
+    assert plan().disruptions == (Disruption.REBOOT,)
