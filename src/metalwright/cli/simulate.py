@@ -43,6 +43,7 @@ def simulate(
     control_port: Annotated[int, typer.Option(help="Control port on 127.0.0.1; 0 takes a free one.", min=0)] = 0,
     latency_ms: Annotated[float, typer.Option(help="Milliseconds that each answer takes.", min=0)] = 0.0,
     in_flight: Annotated[int, typer.Option(help="Requests that a BMC works on at once; 0: no limit.", min=0)] = 0,
+    expand: Annotated[bool, typer.Option("--expand", help="The BMCs offer $expand for collections.")] = False,
     when_busy: Annotated[str, typer.Option(help="What more requests meet: queue, or 503.")] = "queue",
     faults: Annotated[Path | None, typer.Option(help="YAML: which BMCs misbehave how.")] = None,
     log: Annotated[int, typer.Option(help="Requests that each BMC remembers.", min=0)] = 100,
@@ -61,7 +62,7 @@ def simulate(
         raise LabError("no such answer to a busy BMC", where="--when-busy", expected="queue, 503", found=when_busy)
     kinds = [(tree, 0) for tree in _captures(capture)] if capture is not None else _kinds(profile or list(NAMES))
     bmcs = place(prefix, kinds, count or max(sum(number for _, number in kinds), len(kinds)))
-    manner = Manner(latency_ms / 1000, in_flight, when_busy == "503", log)
+    manner = Manner(latency_ms / 1000, in_flight, when_busy == "503", log, expand)
     groups = read_faults(faults) if faults is not None else []
     ensure_loopback_up()
     asyncio.run(_run(cli, bmcs, manner, groups, (port, control_port)))

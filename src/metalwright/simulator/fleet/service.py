@@ -32,12 +32,13 @@ _CERTIFICATES = 64
 
 @dataclass(frozen=True)
 class Manner:
-    """How all BMCs of a fleet behave: seconds per answer, requests at once, what happens to more, records kept."""
+    """How all BMCs of a fleet behave: seconds per answer, requests at once, what happens to more, records, $expand."""
 
     latency_s: float = 0.0
     in_flight: int = 0
     refuses: bool = False
     keep: int = 100
+    expands: bool = False
 
 
 class Fleet:
@@ -62,6 +63,7 @@ class Fleet:
             routes = self._routes[id(tree)] = TreeRoutes(tree)
         bmc = TreeBmc(routes, identity, self.port, self.folder, self.manner.keep)
         bmc.pace = Pace(self.manner.latency_s, self.manner.in_flight, refuse=self.manner.refuses)
+        bmc.expands = self.manner.expands
         self.bmcs[identity.address] = bmc
         bmc.mover = _Move(self, identity.address)
         for group in groups:

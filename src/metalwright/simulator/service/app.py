@@ -18,6 +18,7 @@ from metalwright.simulator.rules import WRITES, Incoming
 from metalwright.simulator.service.answers import Json, Refusal, refuse
 from metalwright.simulator.service.bmc import ROOT, Bmc
 from metalwright.simulator.service.deeds import Ask, Deeds
+from metalwright.simulator.service.expanding import expand
 from metalwright.simulator.service.routes import Answer, Call, Route
 from metalwright.simulator.state import Account
 
@@ -122,7 +123,8 @@ async def _answer(bmc: Bmc, ask: Ask) -> tuple[web.Response, str]:
 async def _run(ask: Ask, route: Route, call: Call) -> web.Response:
     method = ask.method
     if method in ("GET", "HEAD") and route.read is not None:
-        return _read_response(ask, route, route.read(call))
+        body = route.read(call)
+        return _read_response(ask, route, expand(call, body) if isinstance(body, dict) else body)
     if method == "PATCH" and route.patch is not None and route.read is not None:
         current = route.read(call)
         _check_etag(ask, current)

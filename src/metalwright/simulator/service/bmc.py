@@ -75,6 +75,7 @@ class Bmc:
         self.traffic = Traffic()
         self.tags = TagCounters()
         self.pace = Pace()
+        self.expands = False
         self.background: set[asyncio.Task[None]] = set()
         self.update_s = 1.0
         self.task_prefix = ""
