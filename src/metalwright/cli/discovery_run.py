@@ -14,6 +14,7 @@ from metalwright.cli.discovery_text import sighting_line
 from metalwright.redfish.discovery import Sighting, SightingLog, Target, sweep
 from metalwright.redfish.discovery.knowledge import SiteKnowledge
 from metalwright.redfish.discovery.sighting_log import again
+from metalwright.redfish.garbage import rarely_collected
 from metalwright.redfish.state import Limits
 from metalwright.workspace import Workspace
 
@@ -47,7 +48,8 @@ class SweepRun:
             )
         with log.appending() as keep:
             try:
-                asyncio.run(self._sweep(waiting, keep))
+                with rarely_collected():
+                    asyncio.run(self._sweep(waiting, keep))
             except KeyboardInterrupt:
                 return True
         return False

@@ -14,6 +14,8 @@ from metalwright.matching import match as match_report
 from metalwright.model.finding import MatchResult
 from metalwright.model.rack import Node
 from metalwright.redfish.access import NodeBmcs
+from metalwright.redfish.discovery.sweep import DEFAULT_AT_ONCE
+from metalwright.redfish.garbage import rarely_collected
 from metalwright.redfish.inventory import ALL_PARTS
 from metalwright.workspace import open_workspace
 
@@ -39,7 +41,8 @@ def match(
     with open_workspace(cli.site) as site:
         bmcs = NodeBmcs(site.repository, site.journal, site.bmc_credentials)
         wanted = [site.repository.node(name) for name in dict.fromkeys(nodes)]
-        outcomes = asyncio.run(_match_all(bmcs, wanted))
+        with rarely_collected():
+            outcomes = asyncio.run(_match_all(bmcs, wanted))
         for note in bmcs.notes:
             cli.err.print(note, markup=False)
     results = [outcome for outcome in outcomes if isinstance(outcome, MatchResult)]
@@ -57,7 +60,7 @@ def match(
 
 
 async def _match_all(bmcs: NodeBmcs, nodes: list[Node]) -> list[MatchResult | MetalwrightError]:
-    limit = asyncio.Semaphore(bmcs.repository.site.limits.parallel_nodes)
+    limit = asyncio.Semaphore(DEFAULT_AT_ONCE)
 
     async def one(node: Node) -> MatchResult | MetalwrightError:
         async with limit:
