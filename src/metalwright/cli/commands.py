@@ -43,6 +43,7 @@ COMMANDS: Mapping[str, CommandEntry] = MappingProxyType(
         "certificate": CommandEntry("accept", "Certificates of accepted nodes."),
         "status": CommandEntry("status", "Show where each node stands and what is next."),
         "journal": CommandEntry("journal", "Show what happened to a node."),
+        "runbook": CommandEntry("runbook", "Follow a written guide, step by step."),
         "cancel": CommandEntry("custody", "Ask the run that works on a node to stop."),
         "takeover": CommandEntry("custody", "Take a node from a run that died elsewhere."),
         "quarantine": CommandEntry("custody", "Set a node aside."),

@@ -1,0 +1,145 @@
+"""Following a runbook: one step after the other, confirmed where it is dangerous, journalled, and taken up again."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+from rich.markdown import Markdown
+
+from metalwright.cli.context import CliContext
+from metalwright.cli.runbook_commands import answered, arguments, program
+from metalwright.errors import UsageError
+from metalwright.journal.journal import Journal
+from metalwright.model.runbook import Runbook, RunbookCommand, RunbookStep
+
+KIND = "runbook"
+_STEP_DONE = "runbook step done"
+_STEP_FAILED = "runbook step failed"
+
+
+@dataclass(frozen=True)
+class RunbookRun:
+    """One person following one runbook for one node. ``values`` replace the placeholders; ``yes`` asks nothing."""
+
+    cli: CliContext
+    journal: Journal
+    runbook: Runbook
+    node: str
+    values: Mapping[str, str]
+    yes: bool
+
+    def follow(self) -> int:
+        """Do the steps that are not done yet; returns 0, or the exit code of the command that failed."""
+        run = self._unfinished() or self.journal.runs.start(KIND, [self.runbook.name, self.node]).id
+        done = self._steps_done(run)
+        if done:
+            self._say(f"run {run}: taken up again after step {max(done)} of {len(self.runbook.steps)}")
+        for number, step in enumerate(self.runbook.steps, 1):
+            if number in done:
+                continue
+            code = self._do(run, number, step)
+            if code != 0:
+                return code
+        self.journal.runs.finish(run, "ok")
+        self._say(f"runbook {self.runbook.name}: all {len(self.runbook.steps)} steps are done")
+        return 0
+
+    def _do(self, run: str, number: int, step: RunbookStep) -> int:
+        self._say(f"\nstep {number} of {len(self.runbook.steps)}: {step.title}")
+        self.cli.err.print(Markdown(_without_commands(step.prose)))
+        if step.kind == "by-hand":
+            self._ask("done", f"type done when this is done ({step.title})")
+        for command in step.commands:
+            code = self._execute(command)
+            if code not in command.ok_codes:
+                why = f"{command.text}: exit code {code}"
+                self._note(_STEP_FAILED, run, number, why)
+                self._tell_failure(number, step, why)
+                return code
+        self._note(_STEP_DONE, run, number, step.title)
+        return 0
+
+    def _execute(self, command: RunbookCommand) -> int:
+        words = arguments(command, self.values)
+        words = answered(words) if self.yes else words
+        argv = program(words, self.cli.site)
+        if command.needs_confirmation:
+            self._ask(self.node, f"`{' '.join(words)}`: type {self.node} to run it")
+        self._say(f"$ {' '.join(words)}")
+        return subprocess.run(argv, cwd=self.cli.site if words[0] != "metalwright" else None, check=False).returncode
+
+    def _tell_failure(self, number: int, step: RunbookStep, why: str) -> None:
+        self._say(f"\nstep {number} failed: {why}")
+        if step.if_fails:
+            self.cli.err.print(Markdown(step.if_fails))
+        self._say(f"when it is settled, go on with: metalwright runbook run {self.runbook.name} {self.node}")
+
+    def _ask(self, wanted: str, prompt: str) -> None:
+        if self.yes:
+            return
+        if not sys.stdin.isatty():
+            raise UsageError(
+                "a step needs an answer, and nobody is there to ask",
+                where=self.runbook.name,
+                expected=prompt,
+                hint="run it in a terminal, or with --yes",
+            )
+        answer = typer.prompt(prompt, err=True)
+        if answer.strip() != wanted:
+            raise UsageError("not confirmed; the runbook stops here", expected=wanted, found=answer)
+
+    def _unfinished(self) -> str | None:
+        """The newest run of this runbook and node that was interrupted, in the same text."""
+        for run in reversed(self.journal.runs.unfinished()):
+            if run.kind == KIND and tuple(run.arguments) == (self.runbook.name, self.node):
+                same = all(
+                    (event.detail or {}).get("digest") == self.runbook.digest
+                    for event in self.journal.events.of(run=run.id)
+                )
+                if same:
+                    return run.id
+                self.journal.runs.finish(run.id, "cancelled", "the runbook changed")
+        return None
+
+    def _steps_done(self, run: str) -> set[int]:
+        events = self.journal.events.of(run=run)
+        return {int((event.detail or {})["step"]) for event in events if event.what == _STEP_DONE}
+
+    def _note(self, what: str, run: str, number: int, why: str) -> None:
+        detail = {"runbook": self.runbook.name, "step": number, "digest": self.runbook.digest}
+        self.journal.events.note(what, node=self.node, run=run, why=why, detail=detail)
+
+    def _say(self, text: str) -> None:
+        self.cli.err.print(text, markup=False)
+
+
+def parse_values(node: str, settings: list[str]) -> dict[str, str]:
+    """``NAME=VALUE`` texts and the node itself → values of placeholders."""
+    values = {"NODE": node}
+    for text in settings:
+        name, equals, value = text.partition("=")
+        if not equals or not name.isupper():
+            raise UsageError("this sets nothing", where=text, expected="--set NAME=VALUE with a NAME in capitals")
+        values[name] = value
+    return values
+
+
+def _without_commands(prose: str) -> str:
+    """The prose alone: each command is shown when it is run."""
+    kept, inside = [], False
+    for line in prose.splitlines():
+        if line.startswith("```"):
+            inside = not inside
+        elif not inside:
+            kept.append(line)
+    return "\n".join(kept)
+
+
+def site_directory(cli: CliContext) -> Path:
+    """The site, absolute: scripts of the site are run from there."""
+    return cli.site.resolve()
