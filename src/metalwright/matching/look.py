@@ -15,7 +15,7 @@ from metalwright.model.finding import Finding
 from metalwright.model.rack import Node
 from metalwright.model.report import HardwareReport
 
-RESEAT = "if it is there, reseat it (some BMCs list a part only after the BMC was restarted)"
+RESEAT = "if it is there, reseat it, then match again with --restart-bmc (some BMCs list a part only then)"
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from metalwright.redfish.inventory import ALL_PARTS, Part, read_reports
 from metalwright.redfish.logins import Login, as_logins, logged_in, login_of_environment
 from metalwright.redfish.pins import MemoryPins, site_pins
 from metalwright.redfish.places import known_places_of
+from metalwright.redfish.restarting import read_settled, restart_bmc
 from metalwright.redfish.state import limits_of
 from metalwright.secrets.bmc_credentials import BmcCredentials
 
@@ -70,6 +71,22 @@ class NodeBmcs:
         if fingerprint is not None and not identity_failures(node, report):
             self._pin(node, fingerprint)
         return report
+
+    async def read_after_restart(self, node: Node, parts: Collection[Part] = ALL_PARTS) -> HardwareReport:
+        """Restart the node's BMC, once, and read it when it has settled. Hold the node while you do.
+
+        Raises:
+            IdentityError: another machine answers; its BMC is left alone.
+            UsageError, RedfishError: as :meth:`opened`.
+        """
+        async with self.opened(node) as client:
+            report = report_of(node, await read_reports(client, address=client.contact.origin.host, parts=()))
+            failures = identity_failures(node, report)
+            if failures:
+                what = "another machine answers at this address; its BMC is not restarted"
+                raise IdentityError(what, where=node.name, found="; ".join(failures))
+            await restart_bmc(client)
+        return await read_settled(lambda: self.read(node, parts))
 
     def _pin(self, node: Node, fingerprint: str) -> None:
         if self.journal.pins.get(node.name) is None:

@@ -39,6 +39,7 @@ def test_in_02_numeric_texts_count_and_empty_ones_are_unknown() -> None:
 
 
 def test_in_04_empty_dimm_slots_do_not_count() -> None:
+    """Only populated slots count: absent ones, and those of no capacity and no serial number, are empty slots."""
     nothing: dict[str, Any] = {"CapacityMiB": 0, "SerialNumber": None, "Status": {"State": "Enabled", "Health": None}}
     members: list[dict[str, Any]] = [
         DIMM,
@@ -101,6 +102,7 @@ def test_two_dies_of_one_package_count_once() -> None:
 
 
 def test_in_08_odd_macs_keep_the_interface_and_are_no_identity() -> None:
+    """The interface stays; an address that is no six-octet MAC, or a filler, is named and never used."""
     macs = [":".join(["fe"] * 20), "00:00:00:00:00:00", "", "AA:BB:CC:00:00:01"]
     members = [{"Id": str(n), "MACAddress": mac, "InterfaceEnabled": None} for n, mac in enumerate(macs, 1)]
     report = report_of(with_members(machine(), SYS, "EthernetInterfaces", *members))
@@ -112,6 +114,7 @@ def test_in_08_odd_macs_keep_the_interface_and_are_no_identity() -> None:
 
 @pytest.mark.parametrize("interfaces", [[], [{"Id": "1", "MACAddress": "b8:3f:d2:00:00:01"}]])
 def test_in_09_macs_of_adapters_and_interfaces_merge(interfaces: list[dict[str, Any]]) -> None:
+    """Adapters, device functions and interfaces are merged by MAC in normal form: each port once."""
     tree = with_members(machine(), SYS, "EthernetInterfaces", *interfaces)
     with_members(tree, CH, "NetworkAdapters", {"Id": "N1", "Model": "CX7"})
     port = {"MaxSpeedGbps": 400, "LinkNetworkTechnology": "InfiniBand"}
@@ -134,6 +137,7 @@ def test_di_05_the_usb_link_to_the_bmc_and_vlans_are_no_ports() -> None:
 
 
 def test_in_13_firmware_is_enumerated_never_guessed() -> None:
+    """The firmware inventory is enumerated, and related by its links; no id is guessed, so no guess is a 404."""
     tree = machine()
     tree[ROOT]["UpdateService"] = link(f"{ROOT}/UpdateService")
     tree[f"{ROOT}/UpdateService"] = {"Id": "UpdateService"}
@@ -147,6 +151,7 @@ def test_in_13_firmware_is_enumerated_never_guessed() -> None:
 
 
 def test_in_14_storage_without_drives_and_null_capacity_are_not_zero() -> None:
+    """Storage without drives is passed over; a null capacity is an unknown size, not zero and not a crash."""
     tree = with_members(machine(), SYS, "Storage", {"Id": "1", "StorageControllers": []})
     devices = [{"Name": "d0", "CapacityBytes": None, "Status": ENABLED}, {"Name": "d1", "CapacityBytes": 960197124096}]
     with_members(tree, SYS, "SimpleStorage", {"Id": "1", "Devices": devices})

@@ -40,8 +40,11 @@ def test_another_serial_says_both_values_and_who_said_so() -> None:
 
 
 def test_in_15_only_declared_keys_count() -> None:
+    """The rack file says which keys must agree; a serial that differs by design elsewhere is no contradiction."""
     node = node_with(serial="OTHER1", identity=("uuid", "bmc_mac"))
     assert identity_matches(node, REPORT) == []
+    (finding,) = identity_matches(node_with(serial="OTHER1"), REPORT)
+    assert (finding.code, finding.expected, finding.found) == ("identity-serial", "OTHER1", "E282584J5282879")
 
 
 def test_a_service_tag_and_a_chassis_sticker_are_serials() -> None:

@@ -41,6 +41,8 @@ def chassis_facts(host: Host) -> ChassisFacts:
     box = host.box
     if box is None:
         return ChassisFacts()
+    if box.raw("ChassisType") is None:
+        box.note(box.uri, "ChassisType is missing")
     return ChassisFacts(
         manufacturer=box.text("Manufacturer"),
         model=quirks.model_as_sold(box.text("Model")),
