@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import typer
 
 from metalwright.cli.context import CliContext
-from metalwright.errors import GrantError
+from metalwright.errors import GrantError, UsageError
 from metalwright.model.plan import NodePlan
 
 
@@ -36,3 +36,21 @@ def confirm_writes(cli: CliContext, nodes: Sequence[NodePlan], *, yes: bool) -> 
     answer = typer.prompt(f"To write these disks, type: {wanted}", err=True)
     if " ".join(answer.split()) != wanted:
         raise GrantError("not confirmed; nothing was written", where=wanted, expected=wanted, found=answer)
+
+
+def confirm_interruption(cli: CliContext, node: str, what: str, workload: str | None, *, yes: bool) -> None:
+    """Ask for the node's name before something that stops a workload; nothing is asked where none can run.
+
+    Raises:
+        UsageError: not confirmed, or nobody there to ask.
+    """
+    if workload is None or yes:
+        return
+    cli.err.print(f"{what} of {node} may stop a workload: {workload}", markup=False)
+    if not sys.stdin.isatty():
+        raise UsageError(
+            "this may stop a workload, and nobody is there to ask", where=node, found=workload, hint="add --yes"
+        )
+    answer = typer.prompt(f"To do it, type: {node}", err=True)
+    if answer.strip() != node:
+        raise UsageError("not confirmed; nothing was done", where=node, expected=node, found=answer)

@@ -22,6 +22,7 @@ from pyinfra.connectors.util import CommandOutput, OutputLine
 from metalwright.connectors.bmcs import bmc_data, node_named
 from metalwright.connectors.commands import parse
 from metalwright.connectors.ending import end_orderly
+from metalwright.connectors.evidence import collect, is_disruptive
 from metalwright.connectors.execution import Execution
 from metalwright.connectors.secrets import SecretValues
 from metalwright.connectors.services import Endpoint, ad_hoc_endpoint, node_endpoint
@@ -58,6 +59,7 @@ class RedfishConnector(BaseConnector):
         self._execution: Execution | None = None
         self._endpoint: Endpoint | None = None
         self._topology = Topology()
+        self._has_evidence = False
 
     @staticmethod
     def make_names_data(name: str | None = None) -> Iterator[tuple[str, dict[str, Any], list[str]]]:
@@ -196,6 +198,9 @@ class RedfishConnector(BaseConnector):
         command = parse(text)
         if command.is_write:
             self._endpoint.guard.before_write(self._client, self._topology, command)
+        if not self._has_evidence and self._endpoint.keep_evidence is not None and is_disruptive(command):
+            self._has_evidence = True
+            collect(self._client, self._topology, self._endpoint.keep_evidence, command)
         return self._execution.run(command, hidden)
 
     def put_file(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from metalwright.connectors.bmcs import default_users, node_named, repository_at, site_dir
+from metalwright.connectors.evidence import Keep, write_evidence
 from metalwright.connectors.guard import AdHocGuard, Guard, Lock, NodeGuard
 from metalwright.connectors.secrets import BmcSecrets, EnvironmentSecrets, StoredSecrets
 from metalwright.errors import GrantError, UsageError
@@ -50,6 +52,8 @@ class Endpoint:
     forms: FormMemory = field(default_factory=ForgetfulMemory)
     default_users: tuple[str, ...] = ()
     """Accounts that machines leave the factory with."""
+    keep_evidence: Keep | None = None
+    """Keeps what is read before a disruptive command; None: nothing is read."""
     order_medium: Callable[[], str] = no_medium
     """Makes the node's boot medium and returns its unguessable URL; raises a MetalwrightError."""
 
@@ -78,6 +82,16 @@ class SiteServices:
         """Return the grant that now allows to write the pinned image to the node, for this process's run."""
         sha256 = self.workspace.blueprint(node).image.file_sha256
         return self.workspace.journal.grants.find_valid(node, sha256, datetime.now(UTC), run=self.run)
+
+    def keep_evidence(self, node: str, evidence: Mapping[str, Any], before: str) -> None:
+        """Keep what was read before a disruptive request in ``.metalwright/evidence/RUN``; the journal names it."""
+        run = self.run
+        directory = self.workspace.paths.state / "evidence" / (run or "pyinfra")
+        path = write_evidence(directory, node, datetime.now(UTC), evidence, before)
+        where = str(path.relative_to(self.workspace.paths.root))
+        self.workspace.journal.events.note(
+            "evidence kept", node=node, run=run, detail={"file": where, "before": before}
+        )
 
     def order_medium(self, node: str) -> str:
         """Make the node's boot medium and return its URL; the node's lock is held.
@@ -140,5 +154,6 @@ def node_endpoint(name: str) -> Endpoint:
         allow_http=os.environ.get(HTTP_VARIABLE) == "1",
         default_users=default_users(site),
         forms=workspace.journal.platform_forms,
+        keep_evidence=lambda evidence, before: services.keep_evidence(node.name, evidence, before),
         order_medium=lambda: services.order_medium(node.name),
     )

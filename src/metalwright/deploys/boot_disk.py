@@ -9,7 +9,11 @@ from metalwright.operations.redfish import boot, power, virtual_media
 
 @deploy("Boot from disk")
 def boot_disk() -> None:
-    """Empty every slot and clear the override, both proven, before the power comes on."""
+    """Empty every slot and clear the override, both proven, before the power comes on.
+
+    A boot order that would not start the disk is told; ``deploys/boot_order.py`` repairs it.
+    """
     virtual_media.ejected(name="No virtual medium")
     boot.override(name="No boot override", wanted="none")
+    boot.order(name="Boot order", is_repaired=False)
     power.state(name="Power on", wanted="On")

@@ -24,6 +24,7 @@ from metalwright.redfish import collections, dialogue, links, sessions, tasks
 from metalwright.redfish.async_exchange import BoundedResponse, failure_of
 from metalwright.redfish.client import Contact, Origin, split_target
 from metalwright.redfish.collections import Collection
+from metalwright.redfish.event_logs import LogEntry, read_event_log
 from metalwright.redfish.pinning import ensure_pin, handshake_failure
 from metalwright.redfish.pins import fingerprint_of, peer_context
 from metalwright.redfish.tasks import Task
@@ -147,6 +148,10 @@ class AsyncClient:
         """
         found = await self._run(links.find(self.state, self.topology, expression))
         return dict(found.value) if isinstance(found.value, Mapping) else {"value": found.value}
+
+    async def event_log(self, name: str, entries_uri: str, newest: int, problems: list[str]) -> list[LogEntry]:
+        """Return the newest entries of an event log (of ``@event-logs``), oldest first; adds to ``problems``."""
+        return await self._run(read_event_log(self.state, name, entries_uri, newest, problems))
 
     async def patch(self, path: str, body: Mapping[str, Any], *, secrets: tuple[str, ...] = ()) -> Response:
         """Change properties, conditional on the present entity tag; read back what you wrote."""

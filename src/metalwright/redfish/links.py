@@ -9,8 +9,8 @@ its BMC; ``chassis``; ``system-settings`` and ``bios-settings``, where changes f
 jobs``, the queue that BIOS changes go through, where there is one; ``media``, the virtual media of the system or else
 of the manager; ``bios-registry``, the attribute registry of this BIOS; ``own-account``, the account that this client
 logs in with; ``accounts``, all of them with their slots; ``lockdown`` and ``syslog``, wherever the maker has them;
-``reset-info``, what the host's reset action allows, where the action does not say it itself; ``behaviour``, what is
-known about this kind of BMC.
+``reset-info``, what the host's reset action allows, where the action does not say it itself; ``event-logs``, those
+of system, manager and chassis; ``behaviour``, what is known about this kind of BMC.
 """
 
 from __future__ import annotations

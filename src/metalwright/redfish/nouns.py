@@ -9,6 +9,7 @@ from metalwright.errors import BmcAnswerError, BmcRefusedError
 from metalwright.redfish.adaptations import platform_of
 from metalwright.redfish.collections import list_members
 from metalwright.redfish.dialogue import member_uri, read
+from metalwright.redfish.event_logs import noun_event_logs
 from metalwright.redfish.extensions import noun_accounts, noun_lockdown, noun_syslog
 from metalwright.redfish.sessions import read_root
 from metalwright.redfish.state import BmcState
@@ -286,4 +287,5 @@ NOUNS: Mapping[str, Callable[[BmcState, Topology], Exchange[Found]]] = {
     "lockdown": noun_lockdown(_manager),
     "syslog": noun_syslog(_manager),
     "reset-info": _reset_info,
+    "event-logs": noun_event_logs({"system": _system, "manager": _manager, "chassis": _chassis}),
 }

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-from metalwright.errors import DeployError
-from metalwright.journal.locks import NodeLock, child_environment
+from metalwright.journal.locks import NodeLock
 from metalwright.lifecycle import Act
 from metalwright.lifecycle.observations import (
     BiosObservation,
@@ -24,14 +22,13 @@ from metalwright.model.phase import NodeState, Phase
 from metalwright.model.site import HARDENING_TITLES
 from metalwright.runner.accepting import Accepting
 from metalwright.runner.bios_watch import BiosWatch
+from metalwright.runner.calls import BMC_INVENTORY, OS_INVENTORY, pyinfra_call
 from metalwright.runner.observe_bmc import BmcObserver
 from metalwright.runner.observe_os import look_at_os
 from metalwright.runner.pyinfra_process import PyinfraCall, PyinfraResult, preview_pyinfra, run_pyinfra
 from metalwright.ssh import record_host_key
-from metalwright.workspace import RUN_VARIABLE, Workspace
+from metalwright.workspace import Workspace
 
-BMC_INVENTORY = "inventory/bmcs.py"
-OS_INVENTORY = "inventory/nodes.py"
 BMC_TIMEOUT_S = 900.0
 SOFTWARE_TIMEOUT_S = 3600.0
 
@@ -186,23 +183,7 @@ class NodeHandlers:
         return SoftwareObservation(self.workspace.recipe(self.node), known.recipe if known else None)
 
     def _call(self, inventory: str, name: str, timeout_s: float) -> PyinfraCall:
-        deploy = Path("deploys") / f"{name}.py"
-        if not (self.workspace.paths.root / deploy).exists():
-            raise DeployError(
-                "the site repository has no such deploy",
-                where=str(deploy),
-                hint="`metalwright init` in an empty directory shows the files that belong there",
-            )
-        return PyinfraCall(
-            site=self.workspace.paths.root,
-            inventory=inventory,
-            deploy=str(deploy),
-            host=self.node,
-            timeout_s=timeout_s,
-            environment={
-                RUN_VARIABLE: self.purpose.run,
-                **(child_environment([self.lock]) if self.lock is not None else {}),
-            },
-            pass_fds=[self.lock.descriptor] if self.lock is not None else [],
-            log=self.workspace.paths.state / "logs" / self.purpose.run / f"{self.node}.log",
+        run, lock = self.purpose.run, self.lock
+        return pyinfra_call(
+            self.workspace, self.node, name, run=run, lock=lock, inventory=inventory, timeout_s=timeout_s
         )

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,7 @@ class PyinfraCall:
     environment: Mapping[str, str]
     pass_fds: Sequence[int] = ()
     log: Path | None = None
+    data: Mapping[str, str] = field(default_factory=dict)
 
 
 def run_pyinfra(call: PyinfraCall) -> PyinfraResult:
@@ -66,6 +67,7 @@ def run_pyinfra(call: PyinfraCall) -> PyinfraResult:
 def _spawn(call: PyinfraCall, mode: str) -> subprocess.CompletedProcess[str]:
     program = str(Path(sys.executable).with_name("pyinfra"))
     command = [program, mode, "--json", call.inventory, call.deploy, "--limit", call.host]
+    command += [word for name, value in call.data.items() for word in ("--data", f"{name}={value}")]
     environment = {**os.environ, **call.environment, "PYINFRA_PROGRESS": "off", "METALWRIGHT_SITE": str(call.site)}
     try:
         done = subprocess.run(

@@ -7,6 +7,7 @@ is written to.
 from metalwright.facts.redfish.bios import BiosAttributes, BiosJobs, BiosRegistry
 from metalwright.facts.redfish.bmc import (
     Accounts,
+    EventLogs,
     FirmwareInventory,
     Lockdown,
     Login,
@@ -26,6 +27,7 @@ __all__ = [
     "BootOptions",
     "BootOverride",
     "Drives",
+    "EventLogs",
     "FirmwareInventory",
     "Lockdown",
     "Login",

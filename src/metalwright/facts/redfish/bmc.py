@@ -181,6 +181,18 @@ class FirmwareInventory(RedfishFact):
         }
 
 
+class EventLogs(RedfishFact):
+    """``logs``: each event log with ``name uri entries_uri clear_uri`` and how many ``entries`` it has (or null)."""
+
+    def command(self) -> str:
+        """The log services, and one page of each log."""
+        return "GET @event-logs"
+
+    def read(self, body: Any) -> Json:
+        """As found by the links of system, manager and chassis."""
+        return dict(body)
+
+
 def _slot(slot: Mapping[str, Any]) -> Json:
     image = slot.get("Image")
     image = image if isinstance(image, str) and image not in ("", "None") else None
