@@ -39,6 +39,7 @@ class Attribute:
     max_length: int | None = None
     expression: str | None = None
     default: Value = None
+    is_unique: bool = False
     help: str = field(default="", compare=False)
 
     @property
@@ -155,6 +156,7 @@ def _attribute(item: Any) -> Attribute | None:
         max_length=_number(entry.get("MaxLength")),
         expression=_text(entry.get("ValueExpression")),
         default=_scalar(entry.get("DefaultValue")),
+        is_unique=_flag(entry, "IsSystemUniqueProperty"),
         help=_text(entry.get("HelpText")) or "",
     )
 

@@ -31,6 +31,7 @@ COMMANDS: Mapping[str, CommandEntry] = MappingProxyType(
         "discover": CommandEntry("discover", "Find BMCs and claim them for nodes."),
         "inspect": CommandEntry("inspect", "Read what is in a machine."),
         "match": CommandEntry("match", "Compare machines with their blueprints."),
+        "bios": CommandEntry("bios", "BIOS attributes of a server, and registries of attributes."),
         "locate": CommandEntry("locate", "Light the LED of a server."),
         "power": CommandEntry("power", "Show or change the power of a node."),
         "console": CommandEntry("console", "Reach the serial console of a node."),

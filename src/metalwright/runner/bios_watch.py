@@ -17,14 +17,14 @@ from metalwright.bios import (
     parse_registry,
     undeclared_changes,
 )
-from metalwright.bios.observed import bios_state, job_queue
+from metalwright.bios.observed import job_queue
 from metalwright.bios.step import BiosStep, next_step
 from metalwright.bios.values import is_same
-from metalwright.errors import BiosError, BmcAnswerError, BmcRefusedError
+from metalwright.errors import BiosError
 from metalwright.lifecycle.observations import AttributeChange, BiosObservation
 from metalwright.model.blueprint import BiosProfile
 from metalwright.model.report import HardwareReport
-from metalwright.redfish.async_client import AsyncClient
+from metalwright.redfish.bios_reading import BiosReading, read_bios, read_job_queue
 from metalwright.registries import stored_registry
 from metalwright.runner.bmc_session import open_bmc
 from metalwright.versions import firmware_checks
@@ -98,21 +98,17 @@ class BiosWatch:
 
     async def _look(self, profile: BiosProfile, crossing: str | None) -> _Seen:
         async with open_bmc(self.workspace, self.node) as session:
-            client = session.client
-            bios, settings = await client.find("@system/Bios"), await _optional(client, "@bios-settings")
-            state = bios_state(bios, settings, await _optional(client, "@system/SecureBoot") or {})
-            registry = await self._registry(client, profile, state["attributes"], crossing)
+            reading = await read_bios(session.client)
+            state, registry = reading.state, self._registry(reading, profile, crossing)
             plan = compile_plan(registry, profile.attributes, state["attributes"], state["pending"])
-            queue = await _queue(client) if plan.is_reboot_needed else job_queue(None, [], {})
+            queue = await read_job_queue(session.client, state) if plan.is_reboot_needed else job_queue(None, [], {})
         mode = boot_mode_problem(registry, {**state["attributes"], **_values(plan)})
         step = next_step(plan, state, queue)
         if mode is not None or step.kind == "refused":
             raise BiosError("the BIOS cannot be brought there", where=registry.id, problems=[mode or step.why])
         return _Seen(state, registry, plan, step)
 
-    async def _registry(
-        self, client: AsyncClient, profile: BiosProfile, current: Json, crossing: str | None
-    ) -> AttributeRegistry:
+    def _registry(self, reading: BiosReading, profile: BiosProfile, crossing: str | None) -> AttributeRegistry:
         """The registry that the BMC serves; else the site's own; else what the present values alone tell."""
         stored = stored_registry(self.workspace.paths.root, profile.registry)
         if crossing is not None:
@@ -124,10 +120,9 @@ class BiosWatch:
                     hint="metalwright bios registry pull NODE, on a node that has the new version",
                 )
             return stored
-        served = await _optional(client, "@bios-registry")
-        if served is not None and (registry := parse_registry(served)).attributes:
+        if reading.registry is not None and (registry := parse_registry(reading.registry)).attributes:
             return registry
-        return stored or infer_registry(current)
+        return stored or infer_registry(reading.state["attributes"])
 
     def _judge(self, seen: _Seen, profile: BiosProfile) -> BiosObservation:
         plan, step = seen.plan, seen.step
@@ -187,22 +182,3 @@ def _values(plan: BiosPlan) -> Json:
 
 def _is_old_bios(check: Any) -> bool:
     return check.name.lower() == "bios" and check.holds is False
-
-
-async def _optional(client: AsyncClient, expression: str) -> Json | None:
-    try:
-        return await client.find(expression)
-    except BmcAnswerError:
-        return None
-    except BmcRefusedError as error:
-        if error.status not in (404, 405, 501):
-            raise
-        return None
-
-
-async def _queue(client: AsyncClient) -> Json:
-    queue = await _optional(client, "@bios-jobs")
-    if queue is None:
-        return job_queue(None, [], {})
-    members = await _optional(client, "@bios-jobs/*")
-    return job_queue(queue, (members or {}).get("Members", []), {})
