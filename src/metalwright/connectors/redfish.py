@@ -141,7 +141,9 @@ class RedfishConnector(BaseConnector):
     def _log_in(endpoint: Endpoint, client: BlockingClient) -> None:
         """Try each candidate once, best first; without any, go on anonymously."""
         refusal: BmcAuthError | None = None
-        for credentials in endpoint.secrets.candidates():
+        candidates = endpoint.secrets.candidates()
+        client.state.other_secrets = frozenset(item.password for item in candidates)
+        for credentials in candidates:
             client.state.credentials = credentials
             try:
                 client.login()

@@ -78,6 +78,8 @@ class BmcState:
     token: str | None = field(default=None, repr=False)
     session_uri: str | None = None
     basic: str | None = field(default=None, repr=False)
+    other_secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    """Passwords that this BMC has or had beside the one in use; it may quote them."""
     password_change_uri: str | None = None
     """Where the password must be changed before anything else is answered."""
     fingerprint: str | None = None
@@ -104,7 +106,7 @@ class BmcState:
     def secrets(self) -> tuple[str, ...]:
         """Texts that must never appear in an error."""
         password = self.credentials.password if self.credentials else ""
-        return tuple(s for s in (password, self.token or "", self.basic or "") if s)
+        return tuple(s for s in (password, self.token or "", self.basic or "", *self.other_secrets) if s)
 
     def start_clock(self) -> None:
         """Count the deadline from now on."""
