@@ -117,7 +117,7 @@ def test_rt_14_a_refused_renewal_ends_it_at_once(service: RunningService) -> Non
 
 def test_rt_15_a_wrong_password_is_sent_once_whoever_has_it(service: RunningService, tmp_path: Path) -> None:
     """A refusal is remembered for the BMC by every process; logins at one BMC come one after the other."""
-    rule(service, "POST", "Sessions$", delay_s=0.5)
+    rule(service, "POST", "Sessions$", delay_s=2)
     host = service.url.removeprefix("https://").partition(":")[0]
     make_site(tmp_path, [{**node_of(machine(1)), "bmc_address": host}], port_of(service))
     environment = environment_of({"FACTORY": "wrong-secret", "METALWRIGHT_SITE": str(tmp_path)})

@@ -58,7 +58,7 @@ def inspect(
 
 def _read_node(cli: CliContext, name: str) -> list[HardwareReport]:
     with open_workspace(cli.site) as site:
-        bmcs = NodeBmcs(site.repository, site.journal, site.bmc_credentials)
+        bmcs = NodeBmcs(site)
         report = asyncio.run(bmcs.read(site.repository.node(name)))
         for note in bmcs.notes:
             cli.err.print(note, markup=False)

@@ -35,9 +35,7 @@ def locate(
     cli: CliContext = context.obj
     with open_workspace(cli.site) as site:
         declared = site.repository.node(node)
-        indicator = asyncio.run(
-            _locate(NodeBmcs(site.repository, site.journal, site.bmc_credentials), declared, lit=not off)
-        )
+        indicator = asyncio.run(_locate(NodeBmcs(site), declared, lit=not off))
         site.journal.events.note("light switched off" if off else "light switched on", node=node)
         rack = site.repository.rack_of(node)
     if as_json:
@@ -57,8 +55,9 @@ def locate(
 
 
 async def _locate(bmcs: NodeBmcs, node: Node, *, lit: bool) -> Indicator:
-    async with bmcs.opened(node) as client:
-        report = report_of(node, await read_identities(client, address=client.contact.origin.host))
+    async with bmcs.opened(node) as session:
+        client = session.client
+        report = report_of(node, await read_identities(client, address=session.place.host))
         failures = identity_failures(node, report)
         if failures:
             raise IdentityError(

@@ -46,7 +46,7 @@ def match(
     """
     cli: CliContext = context.obj
     with open_workspace(cli.site) as site:
-        bmcs = NodeBmcs(site.repository, site.journal, site.bmc_credentials)
+        bmcs = NodeBmcs(site)
         wanted = [site.repository.node(name) for name in dict.fromkeys(nodes)]
         with rarely_collected():
             outcomes = asyncio.run(_match_all(bmcs, wanted))
@@ -77,7 +77,7 @@ async def _match_all(bmcs: NodeBmcs, nodes: list[Node]) -> list[MatchResult | Me
                 report = await bmcs.read(node, parts=PARTS)
             except MetalwrightError as error:
                 return error
-        return match_report(bmcs.repository.blueprint_of(node.name), report, node)
+        return match_report(bmcs.site.repository.blueprint_of(node.name), report, node)
 
     return list(await asyncio.gather(*(one(node) for node in nodes)))
 

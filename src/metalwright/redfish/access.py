@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Protocol
 
-from metalwright.errors import IdentityError
+from metalwright.errors import BmcUnreachableError, IdentityError
 from metalwright.journal.bmcs import LoginLatch
 from metalwright.journal.journal import Journal
 from metalwright.matching import identity_matches
@@ -16,46 +17,95 @@ from metalwright.model.repository import SiteRepository
 from metalwright.redfish.async_client import AsyncClient
 from metalwright.redfish.client import Contact
 from metalwright.redfish.inventory import ALL_PARTS, Part, read_reports
+from metalwright.redfish.links import Declared
 from metalwright.redfish.logins import Login, as_logins, logged_in, login_of_environment
 from metalwright.redfish.pins import MemoryPins, site_pins
-from metalwright.redfish.places import known_places_of
+from metalwright.redfish.places import Place, known_places_of
 from metalwright.redfish.restarting import read_settled, restart_bmc
 from metalwright.redfish.state import limits_of
 from metalwright.secrets.bmc_credentials import BmcCredentials
+
+
+class OpenSite(Protocol):
+    """A site with its state, as a workspace is."""
+
+    @property
+    def repository(self) -> SiteRepository:
+        """What people wrote."""
+        ...
+
+    @property
+    def journal(self) -> Journal:
+        """What is remembered."""
+        ...
+
+    @property
+    def bmc_credentials(self) -> BmcCredentials:
+        """The BMC logins."""
+        ...
+
+
+@dataclass(frozen=True)
+class BmcSession:
+    """An open client, the login that opened it, and where. ``is_first_use``: no certificate is pinned yet."""
+
+    client: AsyncClient
+    login: Login | None
+    place: Place
+    is_first_use: bool
 
 
 @dataclass
 class NodeBmcs:
     """Access to the BMCs of the nodes of a site. ``notes`` collects what a person should be told (first-use pins)."""
 
-    repository: SiteRepository
-    journal: Journal
-    credentials: BmcCredentials
+    site: OpenSite
     notes: list[str] = field(default_factory=list)
 
     @asynccontextmanager
-    async def opened(self, node: Node) -> AsyncIterator[AsyncClient]:
-        """A client of the node's BMC, logged in. A first-use certificate is not pinned yet: identity comes first.
+    async def opened(
+        self, node: Node, places: Sequence[Place] | None = None, *, may_use_environment: bool = True
+    ) -> AsyncIterator[BmcSession]:
+        """Log in at the first of ``places`` (default: all where it may be) that answers, with the first good login.
+
+        A first-use certificate is not pinned yet: identity comes first.
 
         Raises:
             AddressError: nobody knows where the BMC is.
             RedfishError: it cannot be reached, shows another certificate than the pinned one, refuses every login.
         """
-        pinned = site_pins(self.repository, self.journal.pins).get(node.name)
-        contact = Contact(
-            known_places_of(self.repository, self.journal.bmc_addresses, node)[0].url,
-            key=node.name,
-            pins=MemoryPins({node.name: pinned} if pinned is not None else {}),
-            latch=LoginLatch.of(self.journal.refused_logins, self.credentials),
-            limits=limits_of(self.repository.site.redfish),
-        )
-        async with logged_in(contact, self._logins(node, is_pinned=pinned is not None)) as (client, _):
-            yield client
+        repository, journal = self.site.repository, self.site.journal
+        pinned = site_pins(repository, journal.pins).get(node.name)
+        is_first_use = pinned is None
+        logins = self._logins(node, may_use_environment=may_use_environment and not is_first_use)
+        silent: BmcUnreachableError | None = None
+        for place in known_places_of(repository, journal.bmc_addresses, node) if places is None else places:
+            async with AsyncExitStack() as stack:
+                try:
+                    opening = logged_in(self._contact(node, place, pinned), logins)
+                    client, login = await stack.enter_async_context(opening)
+                except BmcUnreachableError as error:
+                    silent = silent or error
+                    continue
+                yield BmcSession(client, login, place, is_first_use)
+                return
+        raise silent or BmcUnreachableError("this BMC has no address", where=node.name)
 
-    def _logins(self, node: Node, *, is_pinned: bool) -> tuple[Login, ...]:
+    def _contact(self, node: Node, place: Place, pinned: str | None) -> Contact:
+        return Contact(
+            place.url,
+            key=node.name,
+            pins=MemoryPins({node.name: pinned} if pinned is not None else None),
+            latch=LoginLatch.of(self.site.journal.refused_logins, self.site.bmc_credentials),
+            limits=limits_of(self.site.repository.site.redfish),
+            declared=Declared(serial=node.serial, uuid=node.uuid),
+        )
+
+    def _logins(self, node: Node, *, may_use_environment: bool) -> tuple[Login, ...]:
         """The node's own and the factory's; the environment's opens other machines too and needs a pin."""
-        environment = login_of_environment() if is_pinned else None
-        return (*([environment] if environment is not None else []), *as_logins(self.credentials.candidates(node.name)))
+        environment = login_of_environment() if may_use_environment else None
+        candidates = as_logins(self.site.bmc_credentials.candidates(node.name))
+        return (*([environment] if environment is not None else []), *candidates)
 
     async def read(self, node: Node, parts: Collection[Part] = ALL_PARTS) -> HardwareReport:
         """The report of the host that is this node. If its identity agrees, a first-use certificate is pinned.
@@ -64,12 +114,11 @@ class NodeBmcs:
             IdentityError: the BMC has no host, or several and none of them is alone in agreeing.
             AddressError, RedfishError: as :meth:`opened`.
         """
-        async with self.opened(node) as client:
-            reports = await read_reports(client, address=client.contact.origin.host, parts=parts)
-            fingerprint = client.fingerprint
+        async with self.opened(node) as session:
+            reports = await read_reports(session.client, address=session.place.host, parts=parts)
         report = report_of(node, reports)
-        if fingerprint is not None and not identity_failures(node, report):
-            self._pin(node, fingerprint)
+        if not identity_failures(node, report):
+            self.pin_first_use(node, session)
         return report
 
     async def read_after_restart(self, node: Node, parts: Collection[Part] = ALL_PARTS) -> HardwareReport:
@@ -79,18 +128,20 @@ class NodeBmcs:
             IdentityError: another machine answers; its BMC is left alone.
             UsageError, RedfishError: as :meth:`opened`.
         """
-        async with self.opened(node) as client:
-            report = report_of(node, await read_reports(client, address=client.contact.origin.host, parts=()))
+        async with self.opened(node) as session:
+            report = report_of(node, await read_reports(session.client, address=session.place.host, parts=()))
             failures = identity_failures(node, report)
             if failures:
                 what = "another machine answers at this address; its BMC is not restarted"
                 raise IdentityError(what, where=node.name, found="; ".join(failures))
-            await restart_bmc(client)
+            await restart_bmc(session.client)
         return await read_settled(lambda: self.read(node, parts))
 
-    def _pin(self, node: Node, fingerprint: str) -> None:
-        if self.journal.pins.get(node.name) is None:
-            self.journal.pins.record(node.name, fingerprint)
+    def pin_first_use(self, node: Node, session: BmcSession) -> None:
+        """Pin the certificate of a machine whose identity has just agreed; nothing happens when one is pinned."""
+        pins, fingerprint = self.site.journal.pins, session.client.fingerprint
+        if fingerprint is not None and pins.get(node.name) is None:
+            pins.record(node.name, fingerprint)
             self.notes.append(f"{node.name}: certificate sha256:{fingerprint} pinned at first use")
 
 

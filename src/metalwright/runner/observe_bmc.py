@@ -18,9 +18,10 @@ from metalwright.lifecycle.observations import (
 )
 from metalwright.matching import choose_system_disk, identity_matches, match
 from metalwright.model.report import HardwareReport
+from metalwright.redfish.access import NodeBmcs
 from metalwright.redfish.inventory import read_reports
 from metalwright.redfish.places import Place
-from metalwright.runner.bmc_session import open_bmc, pin_first_use
+from metalwright.runner.bmc_session import open_bmc
 from metalwright.versions import firmware_checks
 from metalwright.workspace import Workspace
 
@@ -85,7 +86,7 @@ class BmcObserver:
         report, findings = min(candidates, key=lambda pair: sum(item.verdict == "FAIL" for item in pair[1]))
         self._report = report
         if not any(item.verdict == "FAIL" for item in findings):
-            pin_first_use(self.workspace, self.node, session)
+            NodeBmcs(self.workspace).pin_first_use(declared, session)
         macs = report.bmc.macs or ()
         serials = {"serial": report.system.serial, "uuid": report.system.uuid, "bmc_mac": next(iter(macs), None)}
         return IdentifyObservation(tuple(findings), "first-use" if session.is_first_use else "pinned", serials)

@@ -5,11 +5,11 @@ import logging
 import pytest
 from tests.unit.redfish.player import answer, make_state, refusal
 
-from metalwright.errors import BmcAuthError, BmcNoAnswerError, BmcRefusedError
+from metalwright.errors import BmcAuthError, BmcNoAnswerError, BmcRefusedError, BmcUnreachableError
 from metalwright.redfish import Credentials, MemoryLatch
 from metalwright.redfish.dialogue import read
 from metalwright.redfish.sessions import ensure_session, fetch_root, logout
-from metalwright.redfish.wire import FailureKind, Outcome, Send, TransportFailure
+from metalwright.redfish.wire import Enter, FailureKind, Outcome, Send, Sleep, TransportFailure
 
 ROOT = {"RedfishVersion": "1.15.0", "Links": {"Sessions": {"@odata.id": "/redfish/v1/SessionService/Sessions"}}}
 SESSION = answer(201, {"Id": "7"}, x_auth_token="tok-1", location="/redfish/v1/SessionService/Sessions/7")
@@ -45,6 +45,31 @@ def test_a_refused_login_is_final_for_everybody_who_shares_the_latch() -> None:
     with pytest.raises(BmcAuthError, match="not sent again"):
         second.run(ensure_session(other), [answer(200, ROOT)])
     assert [s.method for s in second.sent] == ["GET"]
+
+
+def test_whoever_comes_second_waits_and_learns_of_the_refusal_before_sending_anything() -> None:
+    latch = MemoryLatch()
+    (first, _), (second, _) = (make_state(credentials=ALICE, latch=latch, root=ROOT) for _ in range(2))
+    one, other = ensure_session(first), ensure_session(second)
+    assert isinstance(one.send(None), Enter)
+    login = one.send(None)
+    assert isinstance(login, Send)
+    assert login.method == "POST"
+    assert isinstance(other.send(None), Enter)
+    assert isinstance(other.send(None), Sleep)
+    with pytest.raises(BmcAuthError, match="refused the login"):
+        one.send(answer(401))
+    with pytest.raises(BmcAuthError, match="not sent again"):
+        other.send(None)
+
+
+def test_who_never_gets_its_turn_says_so() -> None:
+    latch = MemoryLatch()
+    assert latch.try_enter("node-1")
+    state, play = make_state(credentials=ALICE, latch=latch, root=ROOT)
+    with pytest.raises(BmcUnreachableError, match="another process is logging in"):
+        play.run(ensure_session(state), [])
+    assert 100 < sum(play.slept) < 140
 
 
 def test_another_password_is_tried_although_one_is_latched() -> None:
