@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 from tests.unit.inventory.trees import CH, ROOT, SYS, Tree, collection, link, machine, reports_of, with_members
+
+from metalwright.redfish.inventory import CapturedTree, read_identities
 
 CPU = {"ProcessorType": "CPU", "Model": "EPYC 9654", "TotalCores": 96, "Status": {"State": "Enabled"}}
 RESET = {"#ComputerSystem.Reset": {"target": f"{SYS}/Actions/ComputerSystem.Reset"}}
@@ -79,6 +82,19 @@ def test_a_power_shelf_of_openbmc_with_a_system_that_counts_nothing_is_no_host()
     assert hosts_of(tree) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "body"), [("powershelf", {}), ("1", {"Model": "PowerShelf 33 kW"}), ("NVSwitch_0", {})]
+)
+def test_a_system_that_counts_nothing_in_a_shelf_or_a_switch_is_no_host(name: str, body: dict[str, Any]) -> None:
+    tree = machine(**{**CONTROLLED, "ProcessorSummary": {"Count": 0}, "MemorySummary": {"TotalSystemMemoryGiB": 0}})
+    with_chassis(tree, name, **body)
+    tree[SYS]["Links"] = {"Chassis": [link(f"{ROOT}/Chassis/{name}")]}
+    assert hosts_of(tree) == []
+    assert asyncio.run(read_identities(CapturedTree(tree))) == []
+    tree[SYS]["ProcessorSummary"] = {"Count": 2}
+    assert hosts_of(tree) == ["1"]
+
+
 def test_a_power_shelf_without_systems_is_no_host() -> None:
     tree = machine()
     tree[f"{ROOT}/Systems"] = collection()
@@ -136,7 +152,10 @@ def test_baseboards_beside_several_hosts_leave_gpus_unknown_not_zero() -> None:
     tree = with_system(multi_node(), "HGX_Baseboard_0")
     with_members(tree, f"{ROOT}/Systems/HGX_Baseboard_0", "Processors", {"ProcessorType": "GPU", "Model": "H100"})
     assert [report.gpus for report in reports_of(tree)] == [None] * 4
-    assert any("GPU baseboards of unknown owner" in problem.what for problem in reports_of(tree)[0].problems)
+    assert any(
+        "there are GPU baseboards of an owner that nothing tells" in problem.what
+        for problem in reports_of(tree)[0].problems
+    )
 
 
 def test_a_blade_behind_its_own_bmc_is_the_machine_and_its_enclosure_holds_the_supplies() -> None:

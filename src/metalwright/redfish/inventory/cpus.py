@@ -6,7 +6,7 @@ import re
 
 from metalwright.model.report import Cpu
 from metalwright.redfish.inventory.estate import Host
-from metalwright.redfish.inventory.resource import Resource
+from metalwright.redfish.inventory.resource import UNKNOWN, Resource
 from metalwright.redfish.inventory.values import natural_key
 from metalwright.redfish.inventory.walk import Walk
 
@@ -22,13 +22,13 @@ async def read_cpus(walk: Walk, host: Host) -> tuple[Cpu, ...] | None:
     """
     listing = await walk.listing(host.system.link("Processors"))
     if not listing.is_known:
-        walk.note(host.system.uri, f"lists no processors (power state {host.system.raw('PowerState')})")
+        walk.note(host.system.uri, f"lists no processors: {UNKNOWN}")
         return None
     summary = host.system.text("ProcessorSummary", "Model")
     cpus = [_cpu(resource, summary) for resource in listing.present if _is_socket(resource)]
     hidden = [Cpu(slot=_last(uri)) for uri in listing.unreadable if not _NOT_A_SOCKET.search(_last(uri))]
     if not cpus and not hidden:
-        walk.note(host.system.uri, f"lists no populated socket (power state {host.system.raw('PowerState')})")
+        walk.note(host.system.uri, f"lists no populated socket: processors {UNKNOWN}")
         return None
     return tuple(sorted([*cpus, *hidden], key=lambda cpu: natural_key(cpu.slot)))
 
@@ -45,7 +45,7 @@ def _is_socket(resource: Resource) -> bool:
 
 def _cpu(resource: Resource, summary: str | None) -> Cpu:
     resource.note_health()
-    return Cpu(
+    cpu = Cpu(
         slot=resource.slot,
         manufacturer=resource.text("Manufacturer"),
         model=model_of(resource, summary),
@@ -55,6 +55,8 @@ def _cpu(resource: Resource, summary: str | None) -> Cpu:
         threads=resource.positive("TotalThreads"),
         max_mhz=resource.positive("MaxSpeedMHz"),
     )
+    resource.note_unknown(model=cpu.model, cores=cpu.cores)
+    return cpu
 
 
 def model_of(resource: Resource, summary: str | None) -> str | None:

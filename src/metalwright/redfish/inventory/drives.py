@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from metalwright.model.report import CANNOT_SEE, Drive
 from metalwright.redfish.inventory import quirks
 from metalwright.redfish.inventory.estate import Host
-from metalwright.redfish.inventory.resource import Resource
+from metalwright.redfish.inventory.resource import UNKNOWN, Resource
 from metalwright.redfish.inventory.values import natural_key
 from metalwright.redfish.inventory.walk import Listing, Walk, together
 
@@ -35,10 +35,9 @@ async def read_drives(walk: Walk, host: Host) -> tuple[Drive, ...] | None:
     """
     is_known = False
     if not _has_storage(host):
-        if host.is_off:
-            return None
-        walk.note(host.system.uri, f"{CANNOT_SEE} drives")
-        return ()
+        silence = f"has no storage resource: drives {UNKNOWN}" if host.is_off else f"{CANNOT_SEE} drives"
+        walk.note(host.system.uri, silence)
+        return None if host.is_off else ()
     for place in (_from_storage_and_chassis, _from_simple_storage):
         found = await place(walk, host)
         if found.drives:
@@ -46,7 +45,7 @@ async def read_drives(walk: Walk, host: Host) -> tuple[Drive, ...] | None:
         is_known = is_known or found.is_known
     if is_known and not host.is_off:
         return ()
-    walk.note(host.system.uri, f"says nothing of its drives (power state {host.system.raw('PowerState')})")
+    walk.note(host.system.uri, f"says nothing of its drives: {UNKNOWN}")
     return None
 
 
@@ -117,13 +116,15 @@ def _is_device(device: Resource) -> bool:
 def _device(unit: Resource, device: Resource) -> Drive:
     name = device.text("Name")
     is_nvme = any(_NVME.search(text) for text in (name or "", unit.text("Name") or ""))
-    return Drive(
+    drive = Drive(
         slot=name,
         manufacturer=device.text("Manufacturer"),
         model=device.text("Model"),
         protocol="NVMe" if is_nvme else None,
         size_bytes=device.positive("CapacityBytes"),
     )
+    device.note_unknown(serial=None, protocol=drive.protocol, size_bytes=drive.size_bytes)
+    return drive
 
 
 def _drives(listing: Listing) -> list[Drive]:
@@ -144,7 +145,7 @@ def _is_drive(resource: Resource) -> bool:
 def _drive(resource: Resource) -> Drive:
     resource.note_health()
     protocol = resource.text("Protocol")
-    return Drive(
+    drive = Drive(
         slot=resource.slot,
         manufacturer=resource.text("Manufacturer"),
         model=resource.text("Model"),
@@ -153,6 +154,8 @@ def _drive(resource: Resource) -> Drive:
         media=resource.text("MediaType"),
         size_bytes=resource.positive("CapacityBytes"),
     )
+    resource.note_unknown(serial=drive.serial, protocol=drive.protocol, size_bytes=drive.size_bytes)
+    return drive
 
 
 def _once(drives: Sequence[Drive]) -> list[Drive]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from metalwright.errors import BmcAnswerError, RedfishError
-from metalwright.redfish.inventory.kinds import kinds_of
+from metalwright.redfish.inventory.kinds import SystemKind, counts_nothing, kinds_of
 from metalwright.redfish.inventory.resource import Resource
 from metalwright.redfish.inventory.walk import Listing, Walk, together
 
@@ -78,11 +78,13 @@ async def read_estate(walk: Walk, with_chassis: bool = True) -> Estate:
         raise _unreadable(walk, "the list of systems cannot be read", systems.uri)
     if systems.unreadable and not systems.resources:
         raise _unreadable(walk, "no listed system can be read", *systems.unreadable)
-    return Estate(root, _hosts(root, systems, managers, chassis), managers.resources)
+    empty = [system for system in systems.resources if counts_nothing(system)] if not with_chassis else ()
+    around = await walk.linked(target for system in empty for target in system.links("Links", "Chassis"))
+    kinds = kinds_of(systems.resources, root, chassis.resources or around.resources)
+    return Estate(root, _hosts(kinds, systems, managers, chassis), managers.resources)
 
 
-def _hosts(root: Resource, systems: Listing, managers: Listing, chassis: Listing) -> tuple[Host, ...]:
-    kinds = kinds_of(systems.resources, root)
+def _hosts(kinds: Mapping[str, SystemKind], systems: Listing, managers: Listing, chassis: Listing) -> tuple[Host, ...]:
     hosts = [system for system in systems.resources if kinds[system.uri] == "host"]
     baseboards = tuple(system for system in systems.resources if kinds[system.uri] == "baseboard")
     if len(hosts) == 1:

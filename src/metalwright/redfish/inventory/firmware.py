@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from metalwright.model.report import FirmwareItem
 from metalwright.redfish.inventory import quirks
-from metalwright.redfish.inventory.resource import Resource
+from metalwright.redfish.inventory.resource import UNKNOWN, Resource
 from metalwright.redfish.inventory.values import natural_key
 from metalwright.redfish.inventory.walk import Walk
 
@@ -14,7 +14,7 @@ async def read_firmware(walk: Walk, root: Resource) -> tuple[FirmwareItem, ...] 
     service = await walk.resource(root.link("UpdateService"))
     listing = await walk.listing(service.link("FirmwareInventory") if service is not None else None)
     if not listing.is_known:
-        walk.note((service or root).uri, "there is no firmware inventory")
+        walk.note((service or root).uri, f"lists no firmware inventory: {UNKNOWN}")
         return None
     items = [
         FirmwareItem(id=resource.id, name=resource.text("Name"), version=resource.text("Version"))

@@ -82,20 +82,25 @@ def gpu_of(item: Found) -> Gpu:
     """The report's entry."""
     resource, kind = item.resource, item.kind
     resource.note_health()
-    memory_mib = resource.positive("MemorySummary", "TotalMemorySizeMiB")
     model = kind.model if kind is not None else item.name
-    if model is None:
-        resource.note(resource.uri, "has no model")
+    memory_gib = _memory_gib(item)
+    resource.note_unknown(model=model, memory_gib=memory_gib)
     return Gpu(
         slot=_slot(item),
         manufacturer=kind.manufacturer if kind is not None else resource.text("Manufacturer"),
         model=model,
-        memory_gib=kind.memory_gib
-        if kind is not None and kind.memory_gib is not None
-        else (memory_mib / 1024 if memory_mib else accelerators.memory_of_name(item.name)),
+        memory_gib=memory_gib,
         serial=resource.identity("SerialNumber"),
         firmware_version=_firmware(resource) or (_firmware(item.device) if item.device is not None else None),
     )
+
+
+def _memory_gib(item: Found) -> float | None:
+    """That of the kind, else what the resource tells, else what the name tells."""
+    if item.kind is not None and item.kind.memory_gib is not None:
+        return item.kind.memory_gib
+    memory_mib = item.resource.positive("MemorySummary", "TotalMemorySizeMiB")
+    return memory_mib / 1024 if memory_mib else accelerators.memory_of_name(item.name)
 
 
 def _slot(item: Found) -> str:

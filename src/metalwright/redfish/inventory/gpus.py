@@ -14,7 +14,7 @@ from metalwright.redfish.inventory import accelerators, quirks
 from metalwright.redfish.inventory.accelerators import Accelerator
 from metalwright.redfish.inventory.estate import Host
 from metalwright.redfish.inventory.gpu_packages import Found, gpu_of, once, packages, with_board_names
-from metalwright.redfish.inventory.resource import Resource
+from metalwright.redfish.inventory.resource import UNKNOWN, Resource
 from metalwright.redfish.inventory.values import natural_key
 from metalwright.redfish.inventory.walk import Walk, together
 
@@ -33,8 +33,8 @@ async def read_gpus(walk: Walk, host: Host) -> tuple[Gpu, ...] | None:
     if devices:
         return _sorted([gpu_of(item) for item in packages(devices)])
     if not any(listing.is_known for listing in listings) or host.is_off or host.has_stray_baseboards:
-        why = "GPU baseboards of unknown owner, " if host.has_stray_baseboards else ""
-        walk.note(host.system.uri, f"says nothing of GPUs ({why}power state {host.system.raw('PowerState')})")
+        why = ", there are GPU baseboards of an owner that nothing tells" if host.has_stray_baseboards else ""
+        walk.note(host.system.uri, f"says nothing of GPUs{why}: {UNKNOWN}")
         return None
     if not _lists_devices(host):
         walk.note(host.system.uri, f"{CANNOT_SEE} gpus other than its processors")

@@ -12,17 +12,17 @@ SystemKind = Literal["host", "baseboard", "dpu", "switch", "template"]
 
 _DPU = re.compile(r"bluefield|smartnic|(?<![a-z])[di]pu(?![a-z])|octeon|pensando", re.IGNORECASE)
 _BASEBOARD = re.compile(r"baseboard|(?<![a-z])(hgx|ubb)(?![a-z])", re.IGNORECASE)
-_SWITCH = re.compile(r"nvswitch|\bswitch\b|power\s?shelf", re.IGNORECASE)
+_EQUIPMENT = re.compile(r"nvswitch|(?<![a-z])switch(?![a-z])|power[\s_-]?shelf", re.IGNORECASE)
 
 
-def kinds_of(systems: Sequence[Resource], root: Resource) -> dict[str, SystemKind]:
-    """The kind of every system of one BMC, by URI.
+def kinds_of(systems: Sequence[Resource], root: Resource, chassis: Sequence[Resource]) -> dict[str, SystemKind]:
+    """The kind of every system of one BMC, by URI. ``chassis`` are those around a system that counts no parts.
 
     Templates, DPUs and switches are known by what they say of themselves. Among the others, the host is the one that
     can be set up and started; GPU baseboards (HGX, UBB) are named so, or offer neither beside one that does. A blade
     that is off and says little still has a reset action and stays a host.
     """
-    kinds = {system.uri: _by_itself(system, root) for system in systems}
+    kinds = {system.uri: _by_itself(system, root, chassis) for system in systems}
     rest = [system for system in systems if kinds[system.uri] is None]
     able = [system for system in rest if _is_controllable(system) and not _BASEBOARD.search(system.id)]
     for system in rest:
@@ -33,16 +33,24 @@ def kinds_of(systems: Sequence[Resource], root: Resource) -> dict[str, SystemKin
     return {uri: kind or "host" for uri, kind in kinds.items()}
 
 
-def _by_itself(system: Resource, root: Resource) -> SystemKind | None:
+def _by_itself(system: Resource, root: Resource, chassis: Sequence[Resource]) -> SystemKind | None:
     if any(name.endswith("@Redfish.RequiredOnCreate") for name in system.body):
         return "template"
-    names = (system.id, system.text("Model") or "", system.text("Name") or "")
+    names = _names(system)
     if str(system.raw("SystemType")).casefold() == "dpu" or any(map(_DPU.search, names)):
         return "dpu"
-    if any(map(_SWITCH.search, names)):
+    if any(map(_EQUIPMENT.search, names)):
         return "switch"
-    is_equipment = not _has_set_up(system) or root.link("PowerEquipment") is not None
-    return "switch" if _counts_nothing(system) and is_equipment and not _BASEBOARD.search(system.id) else None
+    if not counts_nothing(system) or _BASEBOARD.search(system.id):
+        return None
+    is_in_equipment = any(_EQUIPMENT.search(name) for item in (root, *chassis) for name in _names(item))
+    is_equipment = not _has_set_up(system) or root.link("PowerEquipment") is not None or is_in_equipment
+    return "switch" if is_equipment else None
+
+
+def _names(resource: Resource) -> tuple[str, ...]:
+    texts = (resource.text(name) for name in ("Model", "Name", "Product"))
+    return (resource.id, *(text for text in texts if text is not None))
 
 
 def _has_set_up(system: Resource) -> bool:
@@ -55,7 +63,7 @@ def _is_controllable(system: Resource) -> bool:
     return _has_set_up(system) or is_startable
 
 
-def _counts_nothing(system: Resource) -> bool:
+def counts_nothing(system: Resource) -> bool:
     """An NVLink switch tray and a power shelf count their processors and memory as none, though they are on."""
     if str(system.raw("PowerState")).casefold() == "off":
         return False

@@ -6,7 +6,7 @@ import re
 
 from metalwright.model.report import Dimm, MemoryFacts
 from metalwright.redfish.inventory.estate import Host
-from metalwright.redfish.inventory.resource import Resource
+from metalwright.redfish.inventory.resource import UNKNOWN, Resource
 from metalwright.redfish.inventory.values import natural_key
 from metalwright.redfish.inventory.walk import Walk
 
@@ -23,12 +23,12 @@ async def read_memory(walk: Walk, host: Host) -> MemoryFacts:
     summary_gib = host.system.number("MemorySummary", "TotalSystemMemoryGiB") or None
     listing = await walk.listing(host.system.link("Memory"))
     if not listing.is_known:
-        walk.note(host.system.uri, f"lists no memory modules (power state {host.system.raw('PowerState')})")
+        walk.note(host.system.uri, f"lists no memory modules: {UNKNOWN}")
         return MemoryFacts(total_gib=summary_gib, dimms=None)
     dimms = [_dimm(resource) for resource in listing.present if _is_populated(resource)]
     dimms += [Dimm(slot=uri.rstrip("/").rpartition("/")[2]) for uri in listing.unreadable]
     if not dimms:
-        walk.note(host.system.uri, f"lists no populated module (power state {host.system.raw('PowerState')})")
+        walk.note(host.system.uri, f"lists no populated module: memory {UNKNOWN}")
         return MemoryFacts(total_gib=summary_gib, dimms=None)
     sizes = [dimm.size_gib for dimm in dimms if dimm.size_gib is not None]
     sum_gib = sum(sizes) if len(sizes) == len(dimms) and listing.is_complete else None
@@ -52,12 +52,14 @@ def _is_populated(resource: Resource) -> bool:
 
 def _dimm(resource: Resource) -> Dimm:
     resource.note_health()
+    size_gib = _size_gib(resource)
+    resource.note_unknown(size_gib=size_gib)
     return Dimm(
         slot=resource.slot,
         manufacturer=resource.text("Manufacturer"),
         part_number=resource.identity("PartNumber"),
         type=resource.text("MemoryDeviceType"),
-        size_gib=_size_gib(resource),
+        size_gib=size_gib,
         speed_mts=resource.positive("OperatingSpeedMhz"),
     )
 

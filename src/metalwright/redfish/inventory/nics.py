@@ -15,7 +15,7 @@ from metalwright.model.report import Nic, NicPort
 from metalwright.redfish.inventory import quirks
 from metalwright.redfish.inventory.bmc import read_bmc_macs
 from metalwright.redfish.inventory.estate import Host
-from metalwright.redfish.inventory.resource import Resource
+from metalwright.redfish.inventory.resource import UNKNOWN, Resource
 from metalwright.redfish.inventory.values import mac_of, natural_key
 from metalwright.redfish.inventory.walk import Listing, Walk, together
 
@@ -51,7 +51,7 @@ async def read_nics(walk: Walk, host: Host) -> tuple[Nic, ...] | None:
     for interface in interfaces or ():
         nics += _lone(interface, seen, known_ids)
     if not nics and (host.is_off or (adapters is None and interfaces is None)):
-        walk.note(host.system.uri, f"says nothing of its network ports (power state {host.system.raw('PowerState')})")
+        walk.note(host.system.uri, f"says nothing of its network ports: {UNKNOWN}")
         return None
     return tuple(sorted(nics, key=lambda nic: natural_key(nic.slot)))
 
@@ -174,12 +174,14 @@ def _is_fibre_channel(port: Resource) -> bool:
 def _port(port: Resource) -> _Port:
     addresses = port.raw("Ethernet", "AssociatedMACAddresses") or port.raw("AssociatedNetworkAddresses")
     macs = [mac_of(address) for address in (addresses if isinstance(addresses, list) else [addresses])]
-    return _Port(
+    found = _Port(
         name=port.id,
         mac=next((mac for mac in macs if isinstance(mac, str)), None),
         speed_gbps=_speed_gbps(port),
         link=_LINKS.get(_technology(port) or ""),
     )
+    port.note_unknown(speed_gbps=found.speed_gbps, link=found.link)
+    return found
 
 
 def _speed_gbps(port: Resource) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from metalwright.model.report import Psu
 from metalwright.redfish.inventory import quirks
 from metalwright.redfish.inventory.estate import Host
-from metalwright.redfish.inventory.resource import Resource
+from metalwright.redfish.inventory.resource import UNKNOWN, Resource
 from metalwright.redfish.inventory.values import natural_key
 from metalwright.redfish.inventory.walk import Walk, together
 
@@ -15,7 +15,7 @@ async def read_psus(walk: Walk, host: Host) -> tuple[Psu, ...] | None:
     found = await together(_of_chassis(walk, item) for item in host.enclosing_chassis)
     known = [supplies for supplies in found if supplies is not None]
     if not known:
-        walk.note((host.box or host.system).uri, "no chassis describes its power supplies")
+        walk.note((host.box or host.system).uri, f"no chassis describes its power supplies: {UNKNOWN}")
         return None
     unique: dict[str, Psu] = {}
     for psu in (psu for supplies in known for psu in supplies):
@@ -34,7 +34,7 @@ async def _of_chassis(walk: Walk, chassis: Resource) -> list[Psu] | None:
     if power is None or not isinstance(power.raw("PowerSupplies"), list):
         return [] if listing.is_known else None
     if supplies and not any(_says_something(supply) or supply.is_absent for supply in supplies):
-        walk.note(power.uri, f"{len(supplies)} power supplies are listed without any property: taken as unknown")
+        walk.note(power.uri, f"{len(supplies)} power supplies are listed without any property: {UNKNOWN}")
         return None
     return _present(supplies)
 
@@ -60,13 +60,15 @@ def _says_something(supply: Resource) -> bool:
 def _psu(supply: Resource) -> Psu:
     supply.note_health()
     ratings = [item.positive("CapacityWatts") or 0 for item in supply.objects("InputRanges")]
-    return Psu(
+    psu = Psu(
         slot=_slot(supply),
         manufacturer=supply.text("Manufacturer"),
         model=supply.text("Model"),
         watts=supply.positive("PowerCapacityWatts") or max(ratings, default=0) or None,
         serial=supply.identity("SerialNumber"),
     )
+    supply.note_unknown(watts=psu.watts)
+    return psu
 
 
 def _slot(supply: Resource) -> str | None:

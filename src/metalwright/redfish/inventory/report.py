@@ -17,7 +17,8 @@ from metalwright.redfish.inventory.memory import read_memory
 from metalwright.redfish.inventory.nics import read_nics
 from metalwright.redfish.inventory.psus import read_psus
 from metalwright.redfish.inventory.reader import Reader
-from metalwright.redfish.inventory.systems import chassis_facts, system_facts
+from metalwright.redfish.inventory.resource import UNKNOWN
+from metalwright.redfish.inventory.systems import chassis_facts, power_state, system_facts
 from metalwright.redfish.inventory.walk import DEFAULT_READ_BUDGET, Walk, together
 
 Part = Literal["cpus", "memory", "gpus", "nics", "drives", "psus", "firmware"]
@@ -72,7 +73,14 @@ async def _report(
 def _problems(walk: Walk, estate: Estate, host: Host) -> tuple[Problem, ...]:
     """The problems of the BMC without those of the other hosts that it manages."""
     others = tuple(f"{other.system.uri.rstrip('/')}/" for other in estate.hosts if other is not host)
-    return tuple(problem for problem in walk.problems if not f"{problem.uri}/".startswith(others))
+    state = power_state(host.system) or UNKNOWN
+    mine = (problem for problem in walk.problems if not f"{problem.uri}/".startswith(others))
+    return tuple(
+        Problem(uri=problem.uri, what=f"{problem.what} (power state {state})")
+        if problem.what.endswith(f" {UNKNOWN}")
+        else problem
+        for problem in mine
+    )
 
 
 async def read_identities(

@@ -15,6 +15,9 @@ T = TypeVar("T")
 Note = Callable[[str, str], None]
 """Takes (URI, what is wrong) and keeps it as a problem of the report."""
 
+UNKNOWN = "unknown"
+"""The last word of a problem that says so; the report adds the power state of the host to it."""
+
 _ABSENT_STATES = frozenset({"absent"})
 
 
@@ -113,6 +116,12 @@ class Resource:
             or self.text("Socket")
             or self.id
         )
+
+    def note_unknown(self, **fields: object) -> None:
+        """Record the properties of a present part that the BMC does not tell: those given as ``None``."""
+        unknown = [name for name, value in fields.items() if value is None]
+        if unknown:
+            self.note(self.uri, f"{', '.join(unknown)} {UNKNOWN}")
 
     def note_health(self) -> None:
         """Record a present part that calls itself critical: it counts, but somebody should look."""

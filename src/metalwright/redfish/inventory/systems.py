@@ -7,7 +7,7 @@ from typing import get_args
 from metalwright.model.report import ChassisFacts, PowerState, SystemFacts
 from metalwright.redfish.inventory import quirks
 from metalwright.redfish.inventory.estate import Host
-from metalwright.redfish.inventory.resource import Resource
+from metalwright.redfish.inventory.resource import UNKNOWN, Resource
 
 _POWER_STATES = {state.casefold(): state for state in get_args(PowerState)}
 _WANTED = ("manufacturer", "model", "serial", "uuid", "bios_version", "power_state")
@@ -32,7 +32,7 @@ def system_facts(host: Host) -> SystemFacts:
     )
     for name in _WANTED:
         if getattr(facts, name) is None:
-            system.note(system.uri, f"{name} is unknown (power state {facts.power_state or 'unknown'})")
+            system.note(system.uri, f"{name} is {UNKNOWN}")
     return facts
 
 
