@@ -74,16 +74,19 @@ def test_a_target_that_is_stopped_cleans_up_and_leaves_no_process(tmp_path: Path
     mark = str(tmp_path / "mark")
     script = f"trap 'echo cleaned > {mark}; exit 7' INT; sleep 600 & echo $! > {mark}; while :; do sleep 0.1; done"
     target = subprocess.Popen([ROOT / "scripts" / "until-done", "bash", "-c", script])
-    _wait_for(lambda: Path(mark).exists() and Path(mark).read_text().strip().isdigit())
-    child = int(Path(mark).read_text())
-    target.send_signal(number)
-    assert target.wait(timeout=30) == 128 + number
+    try:
+        _wait_for(lambda: Path(mark).exists() and Path(mark).read_text().strip().isdigit())
+        child = int(Path(mark).read_text())
+        target.send_signal(number)
+        assert target.wait(timeout=90) == 128 + number
+    finally:
+        target.terminate()
     assert Path(mark).read_text() == "cleaned\n"
     _wait_for(lambda: not Path(f"/proc/{child}").exists() or "Z" in Path(f"/proc/{child}/stat").read_text().split()[2])
 
 
 def _wait_for(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.05)
