@@ -1,4 +1,4 @@
-"""Tree → plain values, led by the model: a value whose type is text stays the text that was written.
+"""Source text → plain values, led by the model: a value whose type is text stays the text that was written.
 
 ``version: 1.10``, ``serial: 5319E7``, ``WakeOnLan: On`` and MAC addresses come through unchanged, because the model
 says text; ``count: 8`` becomes a number, because the model says number. YAML's own guessing is never asked.
@@ -10,11 +10,12 @@ import math
 import re
 import types
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-from metalwright.loading.tree import Mapping, Position, Scalar, Sequence, Tree
+from metalwright.loading.tree import Quoted, Raw
 
 Loc = tuple[str | int, ...]
 
@@ -32,7 +33,6 @@ class Misfit:
     """A value that no type of its field can be made from."""
 
     loc: Loc
-    position: Position
     expected: str
     found: str
     hint: str | None = None
@@ -46,10 +46,10 @@ class Conversion:
     misfits: list[Misfit] = field(default_factory=list)
 
 
-def convert(tree: Tree, annotation: Any) -> Conversion:
+def convert(raw: Raw, annotation: Any) -> Conversion:
     """Plain Python values for ``annotation`` (a model class or any type that the models use)."""
     conversion = Conversion()
-    conversion.value = _value(tree, annotation, (), conversion.misfits)
+    conversion.value = _value(raw, _shape(annotation), (), conversion.misfits)
     return conversion
 
 
@@ -68,19 +68,22 @@ def field_types(model: type[BaseModel]) -> dict[str, Any]:
     return {info.alias or name: info.annotation for name, info in model.model_fields.items()}
 
 
-def _value(tree: Tree, annotation: Any, loc: Loc, misfits: list[Misfit]) -> Any:
-    shape = _shape(annotation)
-    if isinstance(tree, Scalar):
-        return _scalar(tree, shape.kinds, loc, misfits)
-    if isinstance(tree, Sequence):
-        kinds = shape.item_types(len(tree.items))
-        return [_value(item, kinds[index], (*loc, index), misfits) for index, item in enumerate(tree.items)]
-    types_of = shape.value_types(tree)
-    other = types_of.get("*", Any)
-    return {
-        entry.key: _value(entry.value, types_of.get(entry.key, other), (*loc, entry.key), misfits)
-        for entry in tree.entries
-    }
+def _value(raw: Raw, shape: _Shape, loc: Loc, misfits: list[Misfit]) -> Any:
+    if isinstance(raw, str):
+        return _scalar(raw, shape.kinds, loc, misfits)
+    if isinstance(raw, list):
+        kinds = shape.item_types(len(raw))
+        return [_value(item, _shape(kinds[index]), (*loc, index), misfits) for index, item in enumerate(raw)]
+    types_of = shape.value_types(raw)
+    other = types_of.get("*") or _shape(Any)
+    values = {}
+    for key, item in raw.items():
+        inner = types_of.get(key, other)
+        if inner.is_text and item.__class__ is str and item not in _NULLS:
+            values[key] = item
+        else:
+            values[key] = _value(item, inner, (*loc, key), misfits)
+    return values
 
 
 class _Shape:
@@ -90,11 +93,15 @@ class _Shape:
         self.annotation = annotation
         self.parts = branches(annotation)
         self.kinds = frozenset(_kinds(self.parts))
-        self.models = [
-            field_types(part) for part in self.parts if isinstance(part, type) and issubclass(part, BaseModel)
-        ]
+        self.is_text = Any not in self.kinds and bool(self.kinds - _UNTEXTUAL)
         mapping = next((part for part in self.parts if get_origin(part) is dict), None)
-        self.mapping = {} if mapping is None else {"*": get_args(mapping)[1]}
+        self.mapping = {} if mapping is None else {"*": _shape(get_args(mapping)[1])}
+
+    @cached_property
+    def models(self) -> list[dict[str, _Shape]]:
+        """Key → shape, for each model among the alternatives."""
+        models = [part for part in self.parts if isinstance(part, type) and issubclass(part, BaseModel)]
+        return [{key: _shape(kind) for key, kind in field_types(model).items()} for model in models]
 
     def item_types(self, count: int) -> list[Any]:
         """The type of each item of a list of ``count``."""
@@ -106,11 +113,10 @@ class _Shape:
                 return [arguments[0]] * count
         return [Any] * count
 
-    def value_types(self, tree: Mapping) -> dict[str, Any]:
-        """Key → type; ``*`` for keys that are not fixed. Of several models the one that knows most of the keys."""
+    def value_types(self, raw: dict[str, Any]) -> dict[str, _Shape]:
+        """Key → shape; ``*`` for keys that are not fixed. Of several models the one that knows most of the keys."""
         if len(self.models) > 1:
-            keys = {entry.key for entry in tree.entries}
-            return max(self.models, key=lambda fields: len(keys & fields.keys()))
+            return max(self.models, key=lambda fields: len(raw.keys() & fields.keys()))
         return self.models[0] if self.models else self.mapping
 
 
@@ -125,20 +131,21 @@ def _shape(annotation: Any) -> _Shape:
     return shape
 
 
-def _scalar(tree: Scalar, kinds: frozenset[Any], loc: Loc, misfits: list[Misfit]) -> Any:
-    if tree.is_plain and tree.text in _NULLS:
+def _scalar(raw: str, kinds: frozenset[Any], loc: Loc, misfits: list[Misfit]) -> Any:
+    is_plain, text = not isinstance(raw, Quoted), str(raw)
+    if is_plain and text in _NULLS:
         return None
     if Any not in kinds and kinds - _UNTEXTUAL:
-        return tree.text
-    if not tree.is_plain:
+        return text
+    if not is_plain:
         if kinds & _TYPE_WORDS.keys() and Any not in kinds:
-            misfits.append(_misfit(tree, kinds, loc, "quoted text", "write it without quotes"))
-        return tree.text
-    typed = _typed(tree.text, kinds)
+            misfits.append(_misfit(kinds, loc, "quoted text", "write it without quotes"))
+        return text
+    typed = _typed(text, kinds)
     if typed is None:
         if kinds & _TYPE_WORDS.keys() and Any not in kinds:
-            misfits.append(_misfit(tree, kinds, loc, tree.text, _scalar_hint(tree.text, kinds)))
-        return tree.text
+            misfits.append(_misfit(kinds, loc, text, _scalar_hint(text, kinds)))
+        return text
     return typed
 
 
@@ -165,9 +172,9 @@ def _typed(text: str, kinds: frozenset[Any]) -> bool | int | float | None:
     return None
 
 
-def _misfit(tree: Scalar, kinds: frozenset[Any], loc: Loc, found: str, hint: str | None) -> Misfit:
+def _misfit(kinds: frozenset[Any], loc: Loc, found: str, hint: str | None) -> Misfit:
     words = [word for kind, word in _TYPE_WORDS.items() if kind in kinds and not (kind is int and float in kinds)]
-    return Misfit(loc, tree.position, " or ".join(words), found, hint)
+    return Misfit(loc, " or ".join(words), found, hint)
 
 
 def _scalar_hint(text: str, kinds: frozenset[Any]) -> str | None:

@@ -21,14 +21,27 @@ from ruamel.yaml.events import (
 from ruamel.yaml.reader import ReaderError
 
 from metalwright.errors import InvalidFilesError, LoadingError
-from metalwright.loading.plain_yaml import TooManyValuesError, parse_plain
-from metalwright.loading.tree import Entry, Mapping, Position, Scalar, Sequence, Tree
+from metalwright.loading.plain_yaml import TooManyValuesError, read_plain
+from metalwright.loading.tree import Entry, Mapping, Position, Raw, Scalar, Sequence, Tree, raw_of
 
 MAX_DEPTH = 32
 MAX_VALUES = 200_000
 """Values in one document, each use of an alias counted as if it had been written out."""
 
 _CORE_TAGS = frozenset(f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "map", "seq"))
+
+
+def read_document(text: str, path: str) -> Raw:
+    """The values of a file with exactly one YAML document, without their places.
+
+    Raises:
+        InvalidFilesError: as ``parse_document``.
+    """
+    try:
+        plain = read_plain(text, MAX_DEPTH, MAX_VALUES)
+    except TooManyValuesError as error:
+        raise InvalidFilesError([_Builder(path).too_many(error.position)]) from None
+    return raw_of(parse_document(text, path)) if plain is None else plain
 
 
 def parse_document(text: str, path: str) -> Tree:
@@ -40,12 +53,7 @@ def parse_document(text: str, path: str) -> Tree:
     """
     builder = _Builder(path)
     try:
-        plain = parse_plain(text, MAX_DEPTH, MAX_VALUES)
-        if plain is not None:
-            return plain
         tree = builder.build(YAML(typ="safe", pure=True).parse(text))
-    except TooManyValuesError as error:
-        builder.errors.append(builder.too_many(error.position))
     except LoadingError as error:
         builder.errors.append(error)
     except (YAMLError, RecursionError, ValueError) as error:

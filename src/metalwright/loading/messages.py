@@ -65,15 +65,15 @@ def validation_errors(
         places.setdefault((at.line, at.column), []).append(loading_error)
     merged = [_merge(errors) for errors in places.values()]
     flat = [item for errors in merged for item in errors]
-    return [*misfit_errors(misfits, path), *flat]
+    return [*misfit_errors(misfits, tree, path), *flat]
 
 
-def misfit_errors(misfits: list[Misfit], path: str) -> list[LoadingError]:
+def misfit_errors(misfits: list[Misfit], tree: Tree, path: str) -> list[LoadingError]:
     """The errors of values that fit no type."""
     return [
         LoadingError(
             f"{_name(misfit.loc)} has the wrong type",
-            where=f"{path}:{misfit.position.line}:{misfit.position.column}",
+            where="{}:{}:{}".format(path, *locate(tree, misfit.loc)),
             expected=misfit.expected,
             found=_shown(misfit.found, misfit.loc),
             hint=misfit.hint,

@@ -6,7 +6,7 @@ Named tuples, since a fleet has hundreds of thousands of them.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Position(NamedTuple):
@@ -51,6 +51,25 @@ class Sequence(NamedTuple):
 
 
 Tree = Scalar | Mapping | Sequence
+
+
+class Quoted(str):
+    """Text that was written in quotes, so that it is text whatever it looks like."""
+
+    __slots__ = ()
+
+
+Raw = str | list[Any] | dict[str, Any]
+"""A document without places: plain scalars as ``str``, quoted ones as ``Quoted``; both are source text."""
+
+
+def raw_of(tree: Tree) -> Raw:
+    """The tree without its places."""
+    if isinstance(tree, Scalar):
+        return tree.text if tree.is_plain else Quoted(tree.text)
+    if isinstance(tree, Sequence):
+        return [raw_of(item) for item in tree.items]
+    return {entry.key: raw_of(entry.value) for entry in tree.entries}
 
 
 def locate(tree: Tree, loc: Iterable[str | int], *, key: bool = False) -> Position:

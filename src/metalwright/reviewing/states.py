@@ -11,6 +11,7 @@ from metalwright.checking import bios_errors
 from metalwright.errors import AddressError, LoadingError
 from metalwright.loading import SitePaths, SiteReading, read_site
 from metalwright.loading.collection import paused_collection
+from metalwright.loading.models import remembered_texts
 from metalwright.model.repository import SiteRepository
 from metalwright.model.review import NodeImpact, ObservedSnapshot, PolicyResult, Review
 from metalwright.review.impact import Impact, assess
@@ -27,7 +28,7 @@ def review_revisions(root: Path, revisions: str, given: Circumstances) -> Review
     Raises:
         UsageError, LoadingError: as ``review.revisions.checked_out``.
     """
-    with checked_out(root, revisions) as pair, paused_collection():
+    with checked_out(root, revisions) as pair, paused_collection(), remembered_texts():
         return review_states(pair.base_root, pair.head_root, (pair.base, pair.head), given)
 
 
