@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from datetime import date
+from functools import cached_property
 
 from metalwright.model.base import Address, Frozen, Slug
 
@@ -35,8 +36,16 @@ class AddressLock(Frozen):
         """Network name → IPv6 address of the node's live allocations."""
         return {item.network: item.address for item in self._live(node) if item.version == 6}
 
-    def _live(self, node: str) -> Iterator[Allocation]:
-        return (item for item in self.allocations if item.node == node and item.freed is None)
+    def _live(self, node: str) -> Sequence[Allocation]:
+        return self._live_by_node.get(node, ())
+
+    @cached_property
+    def _live_by_node(self) -> dict[str, list[Allocation]]:
+        found: dict[str, list[Allocation]] = {}
+        for item in self.allocations:
+            if item.freed is None:
+                found.setdefault(item.node, []).append(item)
+        return found
 
 
 class KnownGood(Frozen):

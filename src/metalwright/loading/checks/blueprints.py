@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 from metalwright.errors import LoadingError
 from metalwright.loading.messages import nearest
@@ -27,14 +28,14 @@ def check_blueprints(files: SiteFiles) -> Iterator[LoadingError]:
 def _tests(blueprint: Loaded[Blueprint], known: Mapping[str, str | None] | None) -> Iterator[LoadingError]:
     seen: set[str] = set()
     for index, test in enumerate(blueprint.model.acceptance):
-        where = blueprint.where("acceptance", index, "test")
+        where = partial(blueprint.where, "acceptance", index, "test")
         if test.test in seen:
-            yield LoadingError(f"acceptance test {test.test} is listed twice", where=where)
+            yield LoadingError(f"acceptance test {test.test} is listed twice", where=where())
         seen.add(test.test)
         if known is None:
             continue
         if test.test not in known:
-            yield LoadingError(f"unknown acceptance test {test.test!r}", where=where, hint=nearest(test.test, known))
+            yield LoadingError(f"unknown acceptance test {test.test!r}", where=where(), hint=nearest(test.test, known))
         elif test.unit is not None and test.unit != known[test.test]:
             yield LoadingError(
                 f"acceptance test {test.test} measures in another unit",
@@ -48,18 +49,18 @@ def _workloads(blueprint: Loaded[Blueprint]) -> Iterator[LoadingError]:
     """A record without a floor proves nothing, so it does not count."""
     judged = {test.test for test in blueprint.model.acceptance if test.floor is not None}
     for index, workload in enumerate(blueprint.model.server_class.workloads):
-        where = blueprint.where("class", "workloads", index)
+        where = partial(blueprint.where, "class", "workloads", index)
         proofs = sorted(WORKLOAD_TESTS.get(workload, ()))
         if not proofs:
             yield LoadingError(
                 f"no acceptance test is known for the workload {workload!r}",
-                where=where,
+                where=where(),
                 hint=nearest(workload, WORKLOAD_TESTS),
             )
         elif not judged.intersection(proofs):
             yield LoadingError(
                 f"the workload {workload!r} has no acceptance test",
-                where=where,
+                where=where(),
                 expected=f"{' or '.join(proofs)} with a floor under acceptance",
                 found=", ".join(sorted(judged)) or "none",
             )
