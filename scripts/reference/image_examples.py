@@ -94,6 +94,8 @@ _RUNS_OTHER = OsView("ours", _stamp(_OTHER), boot_id="b")
 _UNKNOWN = OsView("answers", detail="an SSH server")
 _BOOTED: dict[str, Any] = {"power": "On", "is_medium_inserted": True}
 
+_ELSEWHERE: dict[str, Any] = {**_BOOTED, "boot_progress": "OSRunning", "is_override_set": False}
+
 IMAGE_EXAMPLES: dict[Phase, tuple[Example, ...]] = {
     Phase.IMAGE: (
         Example("our system with the wanted image answers", _seen(os=_RUNS_WANTED, power="On")),
@@ -105,6 +107,8 @@ IMAGE_EXAMPLES: dict[Phase, tuple[Example, ...]] = {
         Example("nothing answers, no grant", _seen(has_grant=False)),
         Example("nothing answers, a grant", _seen()),
         Example("medium inserted, ramdisk boots", _seen(DeploymentState.PREPARED, **_BOOTED), after("image")),
+        Example("the host booted something else", _seen(DeploymentState.PREPARED, **_ELSEWHERE), after("image", 1, 90)),
+        Example("the same, a second time", _seen(DeploymentState.PREPARED, **_ELSEWHERE), after("image", 2, 90)),
         Example("the node went off without a word", _seen(DeploymentState.PREPARED), after("image")),
         Example("the ramdisk said hello", _seen(DeploymentState.HELLO, **_BOOTED), after("image")),
         Example("it writes", _seen(DeploymentState.GO, **_BOOTED), after("image")),

@@ -9,8 +9,9 @@ from tests.failures.conftest import Images
 from tests.operations.redfish.bench import Bench
 from tests.operations.redfish.in_process import Outcome
 
-from metalwright.connectors.services import services_at
+from metalwright.connectors.services import SiteServices, services_at
 from metalwright.deploys.boot_disk import boot_disk
+from metalwright.deploys.image import image
 from metalwright.imaging.medium_secrets import make_secrets
 from metalwright.operations.redfish import boot, http_boot, power, virtual_media
 
@@ -343,6 +344,70 @@ def test_bv_17_a_bmc_without_a_slot_says_so(bench: Bench) -> None:
     assert not refused.is_ok
     assert "this BMC has no virtual CD: its slots are none" in refused.text
     assert bench.writes() == []
+
+
+def test_bv_17_the_ramdisk_is_started_over_http_where_the_blueprint_declares_that(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Says that there is no virtual CD; boots over HTTP where the blueprint declares that as well."""
+    url = "http://10.0.0.1/m/boot.iso"
+    monkeypatch.setattr(SiteServices, "order_medium", lambda self, node: url)
+    bench.site.grant("lab-1")
+    bench.rule("GET", "VirtualMedia$", edit=[put("/Members", []), put("/Members@odata.count", 0)])
+    bench.rule("GET", SYSTEM, edit=[put("/Boot/HttpBootUri", "")])
+    allow(bench, "None", "Hdd", "UefiHttp")
+    take(bench, "UefiHttp", HttpBootUri=url)
+    only_media = bench.run(image)
+    assert not only_media.is_ok
+    assert "this BMC has no virtual CD" in only_media.text
+    bench.forget()
+    both = {"boot": {"method": ["virtual-media", "uefi-http"]}}
+    assert done(bench.run(image, data={"blueprint_data": both}))
+    assert bench.seen("PATCH")[0].body["Boot"]["HttpBootUri"]
+    assert bench.writes()[-1] == ("POST ComputerSystem.Reset", 204)
+
+
+def test_an_override_that_the_bmc_ignores_or_keeps_never_makes_an_install_loop(bench: Bench, images: Images) -> None:
+    bench.site.grant("lab-1")
+    disk = next(iter(bench.service.disks.values()))
+    with disk.open("r+b") as file:
+        file.write(b"\1" * 512)
+    bench.system.faults.set("override-ignored")
+    assert done(bench.run(virtual_media.inserted, image=f"{images.url}/a.iso"))
+    assert done(bench.run(boot.override, **CD))
+    assert done(bench.run(power.state, wanted="On"))
+    assert list(bench.system.boot_counts.values()) == [1]  # the disk: nothing went on by itself
+
+    bench.behave()
+    assert done(bench.run(power.state, wanted="Off"))
+    assert done(bench.run(boot.override, **CD))
+    bench.rule("PATCH", SYSTEM, when={"body": "Disabled"}, status=204)  # the BMC keeps it
+    stopped = bench.run(boot_disk)
+    assert not stopped.is_ok
+    assert bench.system.power_state == "Off"
+    bench.behave()
+    assert done(bench.run(boot_disk))
+    assert {name.partition(":")[0]: number for name, number in bench.system.boot_counts.items()} == {"disk": 2}
+
+
+def test_what_the_diff_shows_is_what_is_written_and_a_second_run_changes_nothing(bench: Bench, images: Images) -> None:
+    bench.site.grant("lab-1")
+    url = f"{images.url}/a.iso"
+    steps: list[tuple[Any, dict[str, Any], list[str], list[str]]] = [
+        (virtual_media.inserted, {"image": url}, [f"virtual media: unknown → {url}"], ["InsertMedia"]),
+        (boot.override, CD, ["boot target: None → Cd", "boot override: Disabled → Once"], ["1"]),
+        (boot.override, NONE, ["boot override: Once Cd → Disabled"], ["1"]),
+        (virtual_media.ejected, {}, [f"virtual media Cd: {url} → empty"], ["EjectMedia"]),
+    ]
+    for operation, arguments, lines, written in steps:
+        bench.forget()
+        assert bench.preview(operation, **arguments) == lines
+        assert bench.writes() == []
+        outcome = bench.run(operation, **arguments)
+        assert done(outcome)
+        assert outcome.diff == lines
+        assert [name.rsplit(".", 1)[-1].rsplit(" ", 1)[-1] for name, _ in bench.writes()] == written
+        assert bench.run(operation, **arguments).changed == []
 
 
 def test_bv_19_an_override_that_cannot_stay_is_set_before_each_boot(bench: Bench) -> None:

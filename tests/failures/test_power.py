@@ -14,6 +14,7 @@ from metalwright.operations.redfish import power
 
 ON: dict[str, Any] = {"wanted": "On"}
 OFF: dict[str, Any] = {"wanted": "Off"}
+URI = "/redfish/v1/Systems/1"
 SYSTEM = "Systems/1$"
 RESET = {"method": "POST", "path": "Reset$"}
 NO_STATE = {"at": "/PowerState", "drop": True}
@@ -169,6 +170,35 @@ def test_pw_09_a_reset_that_is_accepted_and_not_done_fails(bench: Bench) -> None
     assert "LastResetTime changed" in done.text
     assert "lockdown" in done.text
     assert bench.system.state.power_ons == 1
+
+
+def test_pw_10_what_a_maker_adds_is_never_read(bench: Bench) -> None:
+    """Reads only what the standard has, by its links; a platform whose hosts restart at that is read no more."""
+    trap = f"{URI}/Oem/V/BiosBackup"
+    oem = {"V": {"@odata.id": f"{URI}/Oem/V", "BiosBackup": {"@odata.id": trap}, "PostState": "FinishedPost"}}
+    bench.rule("GET", SYSTEM, edit=[{"at": "/Oem", "set": oem}])
+    turn_on(bench)
+    for _ in range(3):
+        assert bench.run(power.state, **ON).is_ok
+    assert succeeded(bench.run(power.reset))
+    assert [record for record in bench.seen() if "/Oem/" in record.path] == []
+    assert bench.evidence()["system"]["post"] == {"PostState": "FinishedPost"}
+    assert bench.evidence()["log"]
+
+
+def test_pw_10_a_host_that_restarts_while_it_is_read_is_noticed_once(bench: Bench) -> None:
+    """Reads only what the standard has, by its links; a platform whose hosts restart at that is read no more."""
+    turn_on(bench)
+    moved = [{"at": "/LastResetTime", "set": "2026-01-01T00:00:00Z"}]
+    bench.rule("GET", SYSTEM, times=2, when={"after": {"method": "GET", "path": "Log/Entries$"}}, edit=moved)
+    assert bench.run(power.reset).is_ok
+    problems = bench.evidence()["problems"]
+    assert "the host was reset while this was read; one of these did it" in problems[-1]
+    assert "/Log/Entries" in problems[-1]
+    bench.forget()
+    assert bench.run(power.reset).is_ok
+    assert bench.seen("GET", "Entries") == []
+    assert "sensors and logs are not read" in bench.evidence()["problems"][0]
 
 
 def test_what_the_diff_shows_is_what_is_sent(bench: Bench) -> None:

@@ -13,6 +13,9 @@ from aiohttp import web
 from metalwright.imaging.medium_secrets import sha256_hex
 from metalwright.model.deployment import Deployment, DeploymentStore
 
+NOTE_EVERY_S = 10.0
+"""How often the reads of one medium are recorded."""
+
 LOG = logging.getLogger(__name__)
 Find = Callable[[str, datetime], Deployment | None]
 
@@ -27,6 +30,7 @@ class FileService:
         self._store = store
         self._clock = clock
         self._packages = packages
+        self._noted: dict[str, datetime] = {}
 
     def application(self) -> web.Application:
         """Return the aiohttp application."""
@@ -49,7 +53,16 @@ class FileService:
     async def media(self, request: web.Request) -> web.StreamResponse:
         """Serve a boot medium; BMCs that stream it read ranges of it until the node is off again."""
         deployment = await self._find(self._store.get_by_media_secret_hash, request)
+        await self._note_read(deployment)
         return self._serve(request, deployment, deployment.media_path, "boot medium")
+
+    async def _note_read(self, deployment: Deployment) -> None:
+        """Record the read; a BMC that streams reads thousands of ranges, so only now and then."""
+        now, last = self._clock(), self._noted.get(deployment.deployment_id)
+        if last is not None and (now - last).total_seconds() < NOTE_EVERY_S:
+            return
+        self._noted[deployment.deployment_id] = now
+        await asyncio.to_thread(self._store.record_medium_read, deployment.deployment_id, now)
 
     async def image(self, request: web.Request) -> web.StreamResponse:
         """Serve an image file."""

@@ -18,6 +18,11 @@ class MemoryDeploymentStore:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._deployments: dict[str, Deployment] = {}
+        self.medium_reads: dict[str, datetime] = {}
+
+    def record_medium_read(self, deployment_id: str, now: datetime) -> None:
+        """See :class:`DeploymentStore`."""
+        self.medium_reads[deployment_id] = now
 
     def create(self, deployment: Deployment) -> None:
         """See :class:`DeploymentStore`."""

@@ -22,7 +22,7 @@ from metalwright.journal.deployment_rows import (
 )
 from metalwright.journal.grants import Grants
 from metalwright.journal.host_keys import HostKeys
-from metalwright.journal.tables import DeploymentRow
+from metalwright.journal.tables import DeploymentRow, MediumReadRow
 from metalwright.model.agent_protocol import Disk, Done, Failure, Hello, Progress
 from metalwright.model.deployment import Deployment, DeploymentState, GoGuard
 
@@ -99,6 +99,19 @@ class Deployments:
         statement = select(DeploymentRow.heard).where(DeploymentRow.deployment_id == deployment_id)
         with self._database.read() as connection:
             return connection.execute(statement).scalar_one_or_none()
+
+    def medium_read(self, deployment_id: str) -> datetime | None:
+        """Return when the medium was last fetched; ``None``: never."""
+        statement = select(MediumReadRow.at).where(MediumReadRow.deployment_id == deployment_id)
+        with self._database.read() as connection:
+            return connection.execute(statement).scalar_one_or_none()
+
+    def record_medium_read(self, deployment_id: str, now: datetime) -> None:
+        """Record that somebody fetched the medium, or a part of it."""
+        with self._database.write("medium_read") as connection:
+            there = update(MediumReadRow).where(MediumReadRow.deployment_id == deployment_id).values(at=now)
+            if not connection.execute(there).rowcount:
+                connection.execute(insert(MediumReadRow).values(deployment_id=deployment_id, at=now))
 
     def bind_client(self, deployment_id: str, client_key_sha256: str, now: datetime) -> bool:
         """Bind the first client key that asks; return whether this key is the bound one."""

@@ -231,6 +231,15 @@ class DeploymentRow(Base):
     failure: Mapped[dict[str, Any] | None]
 
 
+class MediumReadRow(Base):
+    """When the medium of a deployment was last fetched, or a part of it."""
+
+    __tablename__ = "medium_reads"
+
+    deployment_id: Mapped[str] = mapped_column(primary_key=True)
+    at: Mapped[datetime]
+
+
 class CertificatePinRow(Base):
     """The certificate that each BMC showed at first use."""
 

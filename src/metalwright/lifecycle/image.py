@@ -22,7 +22,7 @@ def decide_image(seen: ImageObservation, history: History, timing: Timing) -> De
         if deployment.state is DeploymentState.DONE:
             return _after_verified_write(seen, deployment, history, timing)
         if not deployment.state.is_final:
-            return _under_way(seen, deployment, timing)
+            return _under_way(seen, deployment, history, timing)
         if history.count("image"):
             return _ended_badly(deployment)
     if seen.carries_wanted_image and not seen.is_rebuild:
@@ -80,9 +80,9 @@ def _after_verified_write(seen: ImageObservation, deployment: Deployment, histor
     return Wait(1.0, "the written system boots", timing.os_boot_s, silent)
 
 
-def _under_way(seen: ImageObservation, deployment: Deployment, timing: Timing) -> Decision:
+def _under_way(seen: ImageObservation, deployment: Deployment, history: History, timing: Timing) -> Decision:
     if deployment.state is DeploymentState.PREPARED:
-        return _awaiting_ramdisk(seen, timing)
+        return _awaiting_ramdisk(seen, history, timing)
     if seen.power == "Off":
         wrote = deployment.state is DeploymentState.GO
         return Failed(
@@ -104,7 +104,16 @@ def _under_way(seen: ImageObservation, deployment: Deployment, timing: Timing) -
     return Wait(1.0, _progress_text(deployment), timing.image_s, stalled)
 
 
-def _awaiting_ramdisk(seen: ImageObservation, timing: Timing) -> Decision:
+PAST_THE_MEDIUM = ("OSBootStarted", "OSRunning", "SetupEntered")
+"""Steps of a boot at which the firmware has chosen what it starts, or found nothing."""
+
+
+def _awaiting_ramdisk(seen: ImageObservation, history: History, timing: Timing) -> Decision:
+    tries, restarts = history.count("image"), history.count("power_off")
+    if seen.power == "Off" and 0 < tries == restarts < timing.attempts:
+        return Act("image", f"boot the deploy medium of {seen.wanted_image} once more", Effect.DESTROY, CLEANUP)
+    if _is_not_booted(seen, history, timing):
+        return _not_booted(seen, tries, timing)
     if seen.power == "Off":
         return Failed(
             code="ramdisk-silent",
@@ -124,6 +133,27 @@ def _awaiting_ramdisk(seen: ImageObservation, timing: Timing) -> Decision:
         cleanup="power_off",
     )
     return Wait(1.0, "the ramdisk boots", timing.ramdisk_boot_s, silent)
+
+
+def _is_not_booted(seen: ImageObservation, history: History, timing: Timing) -> bool:
+    """Whether the host started something else: the override is used up, and nobody ever read the medium."""
+    is_past = seen.boot_progress in PAST_THE_MEDIUM and seen.is_override_set is False
+    return seen.power == "On" and is_past and not seen.is_medium_read and history.since_last_s >= timing.not_booted_s
+
+
+def _not_booted(seen: ImageObservation, tries: int, timing: Timing) -> Decision:
+    """Try once more, from another target where the BMC has one; then it is somebody's turn. Nothing was written."""
+    what = "the host did not boot the deploy medium: its image was never fetched"
+    if 0 < tries < timing.attempts:
+        return Act("power_off", f"{what}; try once more", Effect.RESET)
+    return Failed(
+        code="medium-not-booted",
+        what=what,
+        expected="a GET of the medium from the BMC, then a report from the ramdisk",
+        found=f"the boot override is used up and the BMC shows {seen.boot_progress}; nothing was written",
+        hint="docs/how-to/power-boot-and-media.md: the medium does not boot",
+        cleanup="power_off",
+    )
 
 
 def _ended_badly(deployment: Deployment) -> Failed:

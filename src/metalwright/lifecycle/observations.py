@@ -187,11 +187,25 @@ class OsView:
 
 
 @dataclass(frozen=True)
+class HostView:
+    """The host as its BMC shows it now; ``None`` where it does not tell.
+
+    ``is_override_set``: the next boot is from what a boot override names.
+    """
+
+    power: str | None
+    is_medium_inserted: bool
+    boot_progress: str | None = None
+    is_override_set: bool | None = None
+
+
+@dataclass(frozen=True)
 class ImageObservation:
     """All that decides about writing a disk.
 
     ``deployment`` is the newest of the node, or none; ``is_own_deployment``: made under the lease that is held now
     (one of an earlier lease is never told *go*). A rebuild sees only deployments of its own run.
+    ``is_medium_read``: the boot server was asked for the deployment's medium.
     """
 
     wanted_image: str
@@ -207,6 +221,9 @@ class ImageObservation:
     may_overwrite: bool
     was_ready: bool
     progress_age_s: float | None = None
+    boot_progress: str | None = None
+    is_override_set: bool | None = None
+    is_medium_read: bool = False
 
     @property
     def carries_wanted_image(self) -> bool:

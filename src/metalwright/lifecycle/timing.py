@@ -16,6 +16,7 @@ class Timing:
     image_s: float = 3600.0
     os_boot_s: float = 900.0
     stall_s: float = 180.0
+    not_booted_s: float = 60.0
     attempts: int = 2
 
     @classmethod
@@ -24,6 +25,7 @@ class Timing:
         return cls(
             bmc_settle_s=limits.bmc_settle_minutes * 60,
             ramdisk_boot_s=limits.ramdisk_boot_minutes * 60,
+            not_booted_s=min(60.0, limits.ramdisk_boot_minutes * 60 / 3),
             image_s=limits.image_minutes * 60,
             os_boot_s=limits.os_boot_minutes * 60,
             attempts=max(1, limits.attempts),

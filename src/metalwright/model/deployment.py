@@ -98,6 +98,9 @@ class DeploymentStore(Protocol):
     def get_by_image_secret_hash(self, sha256: str, now: datetime) -> Deployment | None:
         """Return the deployment whose image URL secret has this SHA-256."""
 
+    def record_medium_read(self, deployment_id: str, now: datetime) -> None:
+        """Record that somebody fetched the medium, or a part of it."""
+
     def bind_client(self, deployment_id: str, client_key_sha256: str, now: datetime) -> bool:
         """Bind the first client key that asks; return whether ``client_key_sha256`` is the bound one."""
 

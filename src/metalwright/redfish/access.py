@@ -99,6 +99,7 @@ class NodeBmcs:
             latch=LoginLatch.of(self.site.journal.refused_logins, self.site.bmc_credentials),
             limits=limits_of(self.site.repository.site.redfish),
             declared=Declared(serial=node.serial, uuid=node.uuid),
+            forms=self.site.journal.platform_forms,
         )
 
     def _logins(self, node: Node, *, may_use_environment: bool) -> tuple[Login, ...]:

@@ -22,6 +22,7 @@ from metalwright.model.phase import NodeState, Phase
 from metalwright.model.site import HARDENING_TITLES
 from metalwright.runner.accepting import Accepting
 from metalwright.runner.bios_watch import BiosWatch
+from metalwright.runner.boot_lessons import learn_target
 from metalwright.runner.calls import BMC_INVENTORY, OS_INVENTORY, pyinfra_call
 from metalwright.runner.observe_bmc import BmcObserver
 from metalwright.runner.observe_os import look_at_os
@@ -53,6 +54,7 @@ class NodeHandlers:
     purpose: Purpose
     lock: NodeLock | None = None
     software_changed: bool = False
+    _is_target_doubtful: bool = field(default=False, init=False)
     _progress_seen: tuple[str, datetime] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -81,6 +83,9 @@ class NodeHandlers:
         """See :class:`metalwright.runner.turn.Handlers`."""
         if act.name == "bios":
             self.bios.acts()
+        if act.name == "power_off":  # the medium was not booted; the next attempt tries another target
+            learn_target(self.workspace, self.node, did_boot=False)
+            self._is_target_doubtful = True
         match act.name:
             case "accept":
                 return self.accepting.accept()
@@ -119,24 +124,33 @@ class NodeHandlers:
 
     def _image(self) -> ImageObservation:
         pin = self.workspace.blueprint(self.node).image
-        power, is_inserted = self.bmc.power_and_media()  # before the deployment: the ramdisk reports, then powers off
+        host = self.bmc.host()  # before the deployment: the ramdisk reports, then powers off
         deployment = self._deployment()
         self._trust_reported_key(deployment)
+        if self._is_target_doubtful and deployment is not None and deployment.hello is not None:
+            learn_target(self.workspace, self.node, did_boot=True)
+            self._is_target_doubtful = False
         return ImageObservation(
             wanted_image=f"{pin.name}@{pin.version}",
             wanted_sha256=pin.file_sha256,
             journal_id=self.workspace.journal.id,
             is_rebuild=self.purpose.is_rebuild,
             os=look_at_os(self.workspace, self.node),
-            power=power,
-            is_medium_inserted=is_inserted,
+            power=host.power,
+            is_medium_inserted=host.is_medium_inserted,
             deployment=deployment,
             is_own_deployment=self._is_own(deployment),
             has_grant=self._has_grant(pin.file_sha256),
             may_overwrite=self.purpose.may_overwrite,
             was_ready=self._was_ready(),
             progress_age_s=self._progress_age_s(deployment),
+            boot_progress=host.boot_progress,
+            is_override_set=host.is_override_set,
+            is_medium_read=deployment is not None and self._is_medium_read(deployment),
         )
+
+    def _is_medium_read(self, deployment: Deployment) -> bool:
+        return self.workspace.journal.deployments.medium_read(deployment.deployment_id) is not None
 
     def _deployment(self) -> Deployment | None:
         newest = self.workspace.journal.deployments.newest_of_node(self.node, datetime.now(UTC))

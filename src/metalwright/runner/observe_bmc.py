@@ -13,6 +13,7 @@ from metalwright.lifecycle.observations import (
     AddressObservation,
     CredentialsObservation,
     FirmwareObservation,
+    HostView,
     IdentifyObservation,
     MatchObservation,
 )
@@ -55,9 +56,9 @@ class BmcObserver:
         """Compare firmware versions with the blueprint's constraints."""
         return FirmwareObservation(firmware_checks(self.workspace.blueprint(self.node).firmware, self.report()))
 
-    def power_and_media(self) -> tuple[str | None, bool]:
-        """Power state, and whether any virtual medium is inserted."""
-        return asyncio.run(self._power_and_media())
+    def host(self) -> HostView:
+        """Power, virtual media and boot."""
+        return asyncio.run(self._host())
 
     def report(self) -> HardwareReport:
         """The hardware report of this invocation."""
@@ -128,12 +129,18 @@ class BmcObserver:
             )
         return True
 
-    async def _power_and_media(self) -> tuple[str | None, bool]:
+    async def _host(self) -> HostView:
         async with open_bmc(self.workspace, self.node) as session:
             system = await session.client.find("@system")
             slots = (await session.client.find("@media/*"))["Members"]
-        power = system.get("PowerState")
-        return (power if isinstance(power, str) else None), any(_is_inserted(slot) for slot in slots)
+        power, boot, progress = (system.get(name) for name in ("PowerState", "Boot", "BootProgress"))
+        enabled = boot.get("BootSourceOverrideEnabled") if isinstance(boot, Mapping) else None
+        return HostView(
+            power=power if isinstance(power, str) else None,
+            is_medium_inserted=any(_is_inserted(slot) for slot in slots),
+            boot_progress=progress.get("LastState") if isinstance(progress, Mapping) else None,
+            is_override_set=None if enabled is None else enabled != "Disabled",
+        )
 
 
 def _is_inserted(slot: Mapping[str, Any]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -60,6 +61,12 @@ class Bench:
         """``METHOD last-part-of-path`` and status of the writes that the BMC got."""
         records = [record for record in self.seen() if record.method not in ("GET", "HEAD")]
         return [(f"{record.method} {record.path.rsplit('/', 1)[-1]}", record.status) for record in records]
+
+    def evidence(self) -> dict[str, Any]:
+        """What was kept before the last disruptive request."""
+        files = (self.site.root / ".metalwright" / "evidence").rglob("*.json")
+        newest: dict[str, Any] = json.loads(max(files, key=lambda path: path.name).read_text(encoding="utf-8"))
+        return newest
 
     def run(self, operation: Callable[..., Any], *, data: dict[str, Any] | None = None, **arguments: Any) -> Outcome:
         """Run an operation (or a deploy) to its end, as ``pyinfra -y --diff`` does."""

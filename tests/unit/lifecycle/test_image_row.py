@@ -210,6 +210,37 @@ def test_a_node_that_powers_off_without_reporting_is_a_failure_that_wrote_nothin
     assert failed.found == "nothing was written"
 
 
+def test_bv_18_a_medium_that_is_never_fetched_is_tried_once_more_and_then_told() -> None:
+    """Sees that the override was used up and nobody fetched the medium, tries once more, then stops and says so."""
+    elsewhere = seen(
+        deployment=deployment(DeploymentState.PREPARED),
+        power="On",
+        is_medium_inserted=True,
+        boot_progress="OSRunning",
+        is_override_set=False,
+    )
+    assert isinstance(decide(elsewhere, History({"image": 1}, 10), TIMING), Wait)
+    again = decide(elsewhere, History({"image": 1}, 61), TIMING)
+    assert isinstance(again, Act)
+    assert again.name == "power_off"
+    off = replace(elsewhere, power="Off", is_medium_inserted=False, boot_progress="None")
+    second = decide(off, History({"image": 1, "power_off": 1}), TIMING)
+    assert isinstance(second, Act)
+    assert second.name == "image"
+    over = decide(elsewhere, History({"image": 2, "power_off": 1}, 61), TIMING)
+    assert isinstance(over, Failed)
+    assert (over.code, over.cleanup) == ("medium-not-booted", "power_off")
+    assert TIMING.ramdisk_boot_s > 61
+
+
+@pytest.mark.parametrize("sign", [{"is_medium_read": True}, {"is_override_set": True}, {"boot_progress": None}])
+def test_bv_18_a_boot_that_may_still_come_is_waited_for(sign: dict[str, object]) -> None:
+    """Sees that the override was used up and nobody fetched the medium, tries once more, then stops and says so."""
+    elsewhere: dict[str, object] = {"power": "On", "boot_progress": "OSRunning", "is_override_set": False, **sign}
+    view = seen(deployment=deployment(DeploymentState.PREPARED), **elsewhere)
+    assert isinstance(decide(view, History({"image": 1}, 61), TIMING), Wait)
+
+
 def test_a_failure_that_the_ramdisk_reported_is_shown_as_it_was_said() -> None:
     decision = decide(seen(deployment=deployment(DeploymentState.FAILED)), History({"image": 1}), TIMING)
     assert isinstance(decision, Failed)

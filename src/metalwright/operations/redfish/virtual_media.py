@@ -57,6 +57,7 @@ def ejected() -> Commands:
     if not full:
         host.noop("no virtual medium is inserted")
         return
+    show_diff([line(f"virtual media {_name(slot)}", slot["image"] or "something", "empty") for slot in full])
     yield from eject_commands(full)
 
 
@@ -89,6 +90,10 @@ def eject_commands(slots: Sequence[Mapping[str, Any]]) -> Commands:
             yield post(slot["eject_uri"], {}, proof=shown)
         else:
             yield patch(slot["uri"], {"Image": None, "Inserted": False}, proof=shown)
+
+
+def _name(slot: Mapping[str, Any]) -> str:
+    return str(slot["uri"]).rstrip("/").rsplit("/", 1)[-1]
 
 
 def cd_slot(slots: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
