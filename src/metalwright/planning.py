@@ -157,7 +157,7 @@ def destructive_nodes(plan: Plan) -> tuple[NodePlan, ...]:
 
 
 def _reboots(changes: tuple[Change, ...], counted: Mapping[Phase, int]) -> int:
-    usual = {Phase.BIOS: 1, Phase.IMAGE: 2}
+    usual = {Phase.FIRMWARE: 1, Phase.BIOS: 1, Phase.IMAGE: 2}
     phases = {change.phase for change in changes if change.disruptive}
     return sum(counted.get(phase, usual.get(phase, 0)) for phase in phases)
 

@@ -1,80 +1,148 @@
-"""Versions: compared part by part, never as text or floats; what cannot be compared is unknown, never equal."""
+"""Versions: compared part by part, never as text or floats; what cannot be compared is unknown, never equal.
+
+A version is a family (``U54`` of HPE's ROMs, ``HGX`` of NVIDIA's baseboards; usually empty), numbers, and what comes
+after them (a letter, a build word, a commit). Only versions of one family are compared.
+"""
 
 from __future__ import annotations
 
-import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import zip_longest
 
-from metalwright.lifecycle.observations import VersionCheck
-from metalwright.model.report import HardwareReport
+_TERM = re.compile(r"^(==|>=|<=|>|<)\s*(\S.*)$")
+_SPLIT = re.compile(r"[.\-_]")
+_HEX_PAIRS = re.compile(r"^[0-9A-F]{2}(?:\.[0-9A-F]{2}){2,}$")
+_WORD = re.compile(r"^([a-z]+)(\d*)$")
+_MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
 
-_CONSTRAINT = re.compile(r"^(==|>=|<=|>|<)\s*(\S+)$")
-_PLAIN = re.compile(r"^[vV]?(\d+(?:[.\-_]\d+)*)$")
-_OPERATORS: Mapping[str, Callable[[tuple[int, ...], tuple[int, ...]], bool]] = {
-    "==": operator.eq,
-    ">=": operator.ge,
-    "<=": operator.le,
-    ">": operator.gt,
-    "<": operator.lt,
+_FORMS: tuple[tuple[str, str], ...] = (
+    (r"(?:idrac|ilo)\s*\d?\s+v?(?P<body>\d[\w.\-]*)", "Dell and HPE: product name, version"),
+    (r"bios date: \S+ ver (?P<body>\S+)", "Supermicro X13: BIOS Date: 08/04/2023 Ver 1.4"),
+    (r"(?P<family>[a-z]\d{2}) v(?P<body>\d+\.\d+)(?: \(\d\d/(?:\d\d/)?\d{4}\))?", "HPE: ROM family, version, date"),
+    (r"(?P<family>[a-z0-9]{3}[a-z])\d{2}[a-z] (?P<body>\d+\.\d+)(?: \d{4}-\d\d-\d\d)?", "Lenovo XCC"),
+    (rf"(?P<body>\d[\w.\-]*) (?:{_MONTHS})[a-z]* \d{{1,2}} \d{{4}}", "HPE iLO 7: version, build date"),
+    (r"(?P<body>\d[\w.\-]*) build (?P<build>\d+)", "HPE platform data: 2.3.0 Build 17"),
+    (r"(?P<family>[a-z][a-z0-9.]*)-(?P<body>\d[\w.\-]*)", "NVIDIA: GB200Nvl-24.12-8, HGX-22.10-1-rc34"),
+    (r"v?(?P<body>\d[\w.\-]*)", "plain"),
+)
+"""What makers write around a version, first match counts; each with where it was seen. Dates never order versions."""
+
+_COMPILED = tuple(re.compile(form, re.IGNORECASE) for form, _ in _FORMS)
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A version taken apart. ``rest`` are the parts after the leading numbers, lower case."""
+
+    family: str
+    numbers: tuple[int, ...]
+    rest: tuple[str, ...] = ()
+    is_hexadecimal: bool = False
+    """Whether every part is two hexadecimal digits and one has a letter, as in NVIDIA's VBIOS 96.00.AF.00.02."""
+
+
+def parse_version(text: str, *, is_hexadecimal: bool = False) -> Version | None:
+    """Return the version in ``text``, or None when it has no form that can be compared.
+
+    ``4.10`` has the numbers (4, 10), ``U54 v2.10 (05/2024)`` the family ``u54`` and (2, 10).
+    """
+    flat = " ".join(text.split())
+    if _HEX_PAIRS.match(flat) and (is_hexadecimal or re.search("[A-F]", flat)):
+        return Version("", tuple(int(part, 16) for part in flat.split(".")), is_hexadecimal=True)
+    for form in _COMPILED:
+        found = form.fullmatch(flat)
+        if found is not None:
+            groups = found.groupdict()
+            body = groups["body"] + (f".{groups['build']}" if groups.get("build") else "")
+            return _of_body((groups.get("family") or "").lower(), body)
+    return None
+
+
+def _of_body(family: str, body: str) -> Version:
+    parts = [part for part in _SPLIT.split(body) if part]
+    numbers: list[int] = []
+    while parts and parts[0].isdecimal() and parts[0].isascii():
+        numbers.append(int(parts.pop(0)))
+    # a capital letter may be a hexadecimal digit (1.7.5F), so that its order is not known
+    lettered = re.match(r"^(\d+)([a-z])$", parts[0]) if parts else None
+    if lettered is not None and len(parts) == 1:
+        return Version(family, (*numbers, int(lettered[1])), (lettered[2],))
+    return Version(family, tuple(numbers), tuple(part.lower() for part in parts))
+
+
+def compare(left: str, right: str) -> int | None:
+    """Return -1, 0 or 1 as ``left`` is older than, the same as or newer than ``right``; None when nobody can say."""
+    if left.strip() == right.strip():
+        return 0
+    one, other = parse_version(left), parse_version(right)
+    if one is not None and other is not None and one.is_hexadecimal is not other.is_hexadecimal:
+        one, other = parse_version(left, is_hexadecimal=True), parse_version(right, is_hexadecimal=True)
+    if one is None or other is None or one.family != other.family or one.is_hexadecimal is not other.is_hexadecimal:
+        return None
+    return _compare_parts(one, other)
+
+
+def _compare_parts(one: Version, other: Version) -> int | None:
+    for mine, theirs in zip(one.numbers, other.numbers, strict=False):
+        if mine != theirs:
+            return 1 if mine > theirs else -1
+    shorter = min((one, other), key=lambda version: len(version.numbers))
+    if len(one.numbers) != len(other.numbers) and shorter.rest:
+        return None
+    if not one.rest and not other.rest:
+        padded = list(zip_longest(one.numbers, other.numbers, fillvalue=0))
+        left, right = tuple(a for a, _ in padded), tuple(b for _, b in padded)
+        return (left > right) - (left < right)
+    if len(one.numbers) != len(other.numbers):
+        return None
+    return _compare_rest(one.rest, other.rest)
+
+
+def _compare_rest(one: tuple[str, ...], other: tuple[str, ...]) -> int | None:
+    """Letters count up (1.0, 1.0a, 1.0b); the same build word is compared by its number; all else is unknown."""
+    if one == other:
+        return 0
+    if all(len(rest) <= 1 and (not rest or (len(rest[0]) == 1 and rest[0].isalpha())) for rest in (one, other)):
+        return 1 if one > other else -1
+    if len(one) == len(other) == 1:
+        mine, theirs = _WORD.match(one[0]), _WORD.match(other[0])
+        if mine and theirs and mine[1] == theirs[1] and mine[2] and theirs[2]:
+            return (int(mine[2]) > int(theirs[2])) - (int(mine[2]) < int(theirs[2]))
+    return None
+
+
+_HOLDS: Mapping[str, frozenset[int]] = {
+    "==": frozenset({0}),
+    ">=": frozenset({0, 1}),
+    "<=": frozenset({0, -1}),
+    ">": frozenset({1}),
+    "<": frozenset({-1}),
 }
 
 
-def parts(version: str) -> tuple[int, ...] | None:
-    """The numbers of a plain dotted version, trailing zeros dropped; ``None`` for anything else.
-
-    ``4.10`` is (4, 10), ``5.3.010`` is (5, 3, 10); ``U32 v2.10 (05/2024)`` is ``None``.
-    """
-    found = _PLAIN.match(version.strip())
-    if found is None:
-        return None
-    numbers = [int(part) for part in re.split(r"[.\-_]", found.group(1))]
-    while len(numbers) > 1 and numbers[-1] == 0:
-        numbers.pop()
-    return tuple(numbers)
-
-
 def satisfies(version: str | None, constraint: str) -> bool | None:
-    """Whether a version satisfies ``>=1.4`` and the like; ``None`` when it cannot be known.
+    """Whether a version satisfies a constraint; None when it cannot be known.
+
+    ``>=1.4`` and the like; terms joined by ``,`` must all hold, of alternatives joined by ``|`` one.
 
     Raises:
         ValueError: the constraint is malformed.
     """
-    found = _CONSTRAINT.match(constraint)
+    verdicts = []
+    for alternative in constraint.split("|"):
+        terms = [_term(version, term) for term in alternative.split(",")]
+        verdicts.append(False if False in terms else None if None in terms else True)
+    return True if True in verdicts else None if None in verdicts else False
+
+
+def _term(version: str | None, text: str) -> bool | None:
+    found = _TERM.match(text.strip())
     if found is None:
-        raise ValueError(f"{constraint!r} is no version constraint such as >=1.4")
-    sign, wanted = found.groups()
+        raise ValueError(f"{text.strip()!r} is no version constraint such as >=1.4")
+    sign, wanted = found[1], found[2].strip()
     if version is None or not version.strip():
         return None
-    left, right = parts(version), parts(wanted)
-    if left is None or right is None:
-        return True if sign == "==" and version.strip() == wanted else None
-    return _OPERATORS[sign](left, right)
-
-
-def firmware_checks(constraints: Mapping[str, str], report: HardwareReport) -> tuple[VersionCheck, ...]:
-    """Each constraint against what the BMC reports. ``bmc``, ``bios`` and ``gpu`` are known; other names are looked
-    up among the ids and names of the firmware inventory.
-    """
-    checks: list[VersionCheck] = []
-    for name, constraint in constraints.items():
-        versions = _versions(name, report) or [None]
-        checks += [VersionCheck(name, constraint, found, satisfies(found, constraint)) for found in versions]
-    return tuple(checks)
-
-
-def _versions(name: str, report: HardwareReport) -> list[str | None]:
-    match name:
-        case "bmc":
-            return [report.bmc.firmware_version]
-        case "bios":
-            return [report.system.bios_version]
-        case "gpu":
-            return sorted({gpu.firmware_version for gpu in report.gpus or ()}, key=str)
-    wanted = _slug(name)
-    items = report.firmware or ()
-    return [item.version for item in items if wanted in (_slug(item.id), _slug(item.name or ""))]
-
-
-def _slug(text: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+    order = compare(version, wanted)
+    return None if order is None else order in _HOLDS[sign]

@@ -63,6 +63,11 @@ def bmc_data(repository: SiteRepository, node: Node) -> dict[str, Any]:
         "bmc_user": site.bmc_user,
         "default_bmc_users": list(default_users(site)),
         "hardening": site.hardening.to_json(),
+        "firmware_catalogue": [release.to_json() for release in repository.firmware],
+        "firmware_patience": {
+            "settle_s": site.limits.bmc_settle_minutes * 60,
+            "deadline_s": site.limits.firmware_minutes * 60,
+        },
         "ntp_servers": list(site.ntp),
         "dns_servers": list(site.dns),
     }

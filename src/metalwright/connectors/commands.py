@@ -21,6 +21,11 @@
     SECRET stage [--user NAME] [--shared]
                                      make a new password durable before the BMC hears of it
     CLOCK set [--within S]           wait for the BMC's clock to agree with ours; else set it by hand
+    FIRMWARE state                   the updates under way and what their tasks say now
+    FIRMWARE push --component C --version V [--targets URI,…]
+                                     send an image of the site's catalogue, its digest compared just before
+    FIRMWARE reset|proven|failed --component C
+                                     keep what becomes of an update
     MEDIUM order                     make the boot medium of this node; its URL is then {secret:media-url}
     REFUSE TEXT                      fail this host with a reason (an operation must not raise)
 
@@ -47,10 +52,10 @@ from typing import Any
 
 from metalwright.errors import UsageError
 
-WRITES = frozenset({"PATCH", "POST", "DELETE", "SECRET", "MEDIUM", "CLOCK"})
+WRITES = frozenset({"PATCH", "POST", "DELETE", "SECRET", "MEDIUM", "CLOCK", "FIRMWARE"})
 WITH_BODY = frozenset({"PATCH", "POST", "EXPECT"})
 ARGUMENTS = {"DELETE": 1, "PATCH": 2, "POST": 2, "EXPECT": 2, "LOGIN": 1, "REFUSED": 1}
-ARGUMENTS |= {"SECRET": 1, "MEDIUM": 1, "CLOCK": 1, "ABSENT": 1, "REFUSE": 1}
+ARGUMENTS |= {"SECRET": 1, "MEDIUM": 1, "CLOCK": 1, "ABSENT": 1, "FIRMWARE": 1, "REFUSE": 1}
 _PROOF = ("shows", "unlike", "proof", "within", "tries", "hint")
 OPTIONS = {
     "EXPECT": ("unlike", "within", "hint"),
@@ -60,6 +65,7 @@ OPTIONS = {
     "LOGIN": ("restore",),
     "SECRET": ("user",),
     "CLOCK": ("within",),
+    "FIRMWARE": ("component", "version", "targets"),
 }
 FLAGS = {
     "PATCH": ("unproven", "optional"),

@@ -33,6 +33,9 @@ TASK_S = 60.0
 STAGED_REFERENCE = f"{{secret:{STAGED_PASSWORD}}}"
 
 
+FirmwareVerb = Callable[[BlockingClient, Topology, Command], list[str]]
+
+
 class Execution:
     """One connection's commands. ``run`` returns what the command prints; secrets are replaced in it."""
 
@@ -44,6 +47,7 @@ class Execution:
         values: SecretValues,
         order_medium: Callable[[], str],
         say: Callable[[str], None],
+        firmware: FirmwareVerb,
         default_users: tuple[str, ...] = (),
     ) -> None:
         self._client = client
@@ -52,6 +56,7 @@ class Execution:
         self._values = values
         self._order_medium = order_medium
         self._say = say
+        self._firmware = firmware
         self._reader = Reader(client, values)
         self._default_users = default_users
 
@@ -72,6 +77,8 @@ class Execution:
                 lines = self._secret(command)
             case "CLOCK":
                 lines = set_clock(self._client, self._topology, float(command.options.get("within") or 0))
+            case "FIRMWARE":
+                lines = self._firmware(self._client, self._topology, command)
             case "MEDIUM":
                 self._values.keep(MEDIA_URL, self._order_medium())
                 lines = ["the boot medium is ready"]

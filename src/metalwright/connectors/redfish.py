@@ -98,6 +98,7 @@ class RedfishConnector(BaseConnector):
             values,
             endpoint.order_medium,
             say=lambda text: logger.warning("%s%s", self.host.print_prefix, text),
+            firmware=endpoint.firmware,
             default_users=endpoint.default_users,
         )
 

@@ -12,7 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from metalwright.connectors.bmcs import default_users, node_named, repository_at, site_dir
+from metalwright.connectors.commands import Command
 from metalwright.connectors.evidence import Keep, write_evidence
+from metalwright.connectors.execution import FirmwareVerb
+from metalwright.connectors.firmware import FirmwareDesk
 from metalwright.connectors.guard import AdHocGuard, Guard, Lock, NodeGuard
 from metalwright.connectors.secrets import BmcSecrets, EnvironmentSecrets, StoredSecrets
 from metalwright.errors import GrantError, UsageError
@@ -23,7 +26,8 @@ from metalwright.model.deployment import Deployment
 from metalwright.model.grant import Grant
 from metalwright.redfish import Limits, LoginLatch, MemoryLatch, MemoryPins, PinStore
 from metalwright.redfish.adaptations import ForgetfulMemory, FormMemory
-from metalwright.redfish.links import Declared
+from metalwright.redfish.blocking_client import BlockingClient
+from metalwright.redfish.links import Declared, Topology
 from metalwright.redfish.pins import pins_of_environment, site_pins
 from metalwright.redfish.state import limits_of
 from metalwright.workspace import RUN_VARIABLE, Workspace, workspace_at
@@ -34,6 +38,14 @@ HTTP_VARIABLE = "METALWRIGHT_ALLOW_HTTP"
 def no_medium() -> str:
     """Refuse: only a node of the inventory has a boot medium."""
     raise GrantError("this BMC is in no inventory, so there is no medium for it")
+
+
+def no_firmware(client: BlockingClient, topology: Topology, command: Command) -> list[str]:
+    """Tell that nothing is known; the catalogue of images is a site's, and what is under way is in its journal."""
+    del client, topology
+    if command.target == "state":
+        return ['{"updates": []}']
+    raise UsageError("firmware is updated on nodes of an inventory only", where="@redfish")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +66,8 @@ class Endpoint:
     """Accounts that machines leave the factory with."""
     keep_evidence: Keep | None = None
     """Keeps what is read before a disruptive command; None: nothing is read."""
+    firmware: FirmwareVerb = no_firmware
+    """Carries out FIRMWARE commands."""
     order_medium: Callable[[], str] = no_medium
     """Makes the node's boot medium and returns its unguessable URL; raises a MetalwrightError."""
 
@@ -155,5 +169,6 @@ def node_endpoint(name: str) -> Endpoint:
         default_users=default_users(site),
         forms=workspace.journal.platform_forms,
         keep_evidence=lambda evidence, before: services.keep_evidence(node.name, evidence, before),
+        firmware=FirmwareDesk(workspace, node.name).run,
         order_medium=lambda: services.order_medium(node.name),
     )

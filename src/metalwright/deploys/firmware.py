@@ -1,4 +1,4 @@
-"""Phase *firmware*: versions within the blueprint's constraints."""
+"""Phase *firmware*: versions within the blueprint's constraints, one image at a time, one restart for all."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from metalwright.operations.redfish import firmware as operations
 
 @deploy("Firmware")
 def firmware() -> None:
-    """Compare; a version that does not fit stops this host with what was found."""
-    constraints = (host.data.get("blueprint_data") or {}).get("firmware") or {}
-    operations.versions(name="Firmware versions", constraints=constraints)
+    """Send the next image, or restart the host for those that wait; whoever called waits and looks again."""
+    blueprint = host.data.get("blueprint_data") or {}
+    constraints, downgrades = blueprint.get("firmware") or {}, blueprint.get("firmware_downgrades") or []
+    operations.updated(name="Firmware", constraints=constraints, downgrades=downgrades)
+    operations.activated(name="Restart for firmware", constraints=constraints, downgrades=downgrades)

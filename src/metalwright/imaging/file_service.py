@@ -23,24 +23,38 @@ Find = Callable[[str, datetime], Deployment | None]
 class FileService:
     """Serves whole files and ranges; an unknown, used or expired path is 404, whatever the reason.
 
-    ``packages`` holds package mirrors (:mod:`metalwright.imaging.packages`): signed, public, and so under plain paths.
+    ``firmware`` holds firmware images for BMCs that fetch them; no secret, and their digest is compared before a BMC
+    is told of one. ``packages`` holds package mirrors (:mod:`metalwright.imaging.packages`): signed, public, and so
+    under plain paths.
     """
 
-    def __init__(self, store: DeploymentStore, clock: Callable[[], datetime], packages: Path) -> None:
+    def __init__(
+        self, store: DeploymentStore, clock: Callable[[], datetime], packages: Path, firmware: Path | None = None
+    ) -> None:
         self._store = store
         self._clock = clock
         self._packages = packages
         self._noted: dict[str, datetime] = {}
+        self._firmware = firmware
 
     def application(self) -> web.Application:
         """Return the aiohttp application."""
         application = web.Application()
         application.router.add_get("/m/{secret}/{name}", self.media)
         application.router.add_get("/i/{secret}/{name}", self.image)
+        application.router.add_get("/firmware/{sha256}/{name}", self.firmware)
         # apt asks for "./InRelease" of a source "URL ./", and does not shorten the path.
         for dot in ("", "./"):
             application.router.add_get("/packages/{blueprint}/{version}/" + dot + "{name}", self.package)
         return application
+
+    async def firmware(self, request: web.Request) -> web.StreamResponse:
+        """Serve a firmware image; the digest in the path is for people, the file was compared before."""
+        name = request.match_info["name"]
+        path = self._firmware / name if self._firmware is not None else None
+        if path is None or name.startswith(".") or "/" in name or not path.is_file():
+            raise web.HTTPNotFound
+        return web.FileResponse(path, headers={"Content-Type": "application/octet-stream"})
 
     async def package(self, request: web.Request) -> web.StreamResponse:
         """Serve a file of a blueprint's package mirror."""

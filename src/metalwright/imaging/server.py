@@ -76,7 +76,9 @@ class BootServer:
         """
         certificate = load_server_certificate(self._state_dir / "boot-server")
         async with contextlib.AsyncExitStack() as stack:
-            files = FileService(self._store, self._clock, self._state_dir / PACKAGES_DIRECTORY).application()
+            firmware = self._state_dir.parent / "firmware" / "files"
+            packages = self._state_dir / PACKAGES_DIRECTORY
+            files = FileService(self._store, self._clock, packages, firmware).application()
             http_port = await self._listen_on(stack, files, self._http_port, None)
             address = BootServerAddress(self._listen, http_port, 0, certificate.cert_pem)
             control = ControlService(self._store, self._guard, address.files_url(self._node_host), self._clock)

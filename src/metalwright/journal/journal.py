@@ -13,6 +13,7 @@ from metalwright.journal.bmcs import BmcAddresses, CertificatePins, RefusedLogin
 from metalwright.journal.database import Database
 from metalwright.journal.deployments import Deployments
 from metalwright.journal.events import Events
+from metalwright.journal.firmware import FirmwareUpdates
 from metalwright.journal.grants import Grants
 from metalwright.journal.guard import make_go_guard
 from metalwright.journal.host_keys import HostKeys
@@ -45,6 +46,7 @@ class Journal:
         self.refused_logins = RefusedLogins(database, self.events)
         self.bmc_addresses = BmcAddresses(database)
         self.platform_forms = PlatformForms(database)
+        self.firmware = FirmwareUpdates(self.events)
         with database.read() as connection:
             self._id = connection.execute(select(JournalRow.id)).scalar_one()
 

@@ -94,17 +94,36 @@ class VersionCheck:
 
 
 @dataclass(frozen=True)
+class FirmwareChange:
+    """One image that would be installed. ``what`` names the component and what is special about the step."""
+
+    what: str
+    found: str | None
+    wanted: str
+    is_disruptive: bool = False
+
+
+@dataclass(frozen=True)
 class FirmwareObservation:
-    """Firmware versions against the blueprint's constraints."""
+    """Firmware versions against the blueprint's constraints, the steps that would bring them there, and the next one.
+
+    ``move`` is what to do now; ``text`` says why. ``stranger`` tells of an operating system that answers and is not
+    ours, where a restart for new firmware would hit it unasked.
+    """
 
     checks: tuple[VersionCheck, ...]
+    steps: tuple[FirmwareChange, ...] = ()
+    move: Literal["done", "push", "reset", "wait", "refuse", "fail"] = "done"
+    text: str = ""
+    stranger: str | None = None
 
     def changes(self) -> tuple[Change, ...]:
-        """Versions that must move."""
+        """Images to install; a version that no image can bring is a refusal, not a change."""
         return tuple(
-            Change(phase=Phase.FIRMWARE, what=f"firmware {check.name}", from_=check.found, to=check.constraint)
-            for check in self.checks
-            if check.holds is False
+            Change(
+                phase=Phase.FIRMWARE, what=step.what, from_=step.found, to=step.wanted, disruptive=step.is_disruptive
+            )
+            for step in self.steps
         )
 
 

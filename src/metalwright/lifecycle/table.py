@@ -40,7 +40,7 @@ def decide(observation: Observation, history: History, timing: Timing) -> Decisi
         case AddressObservation():
             return _address(observation, history, timing)
         case FirmwareObservation():
-            return _firmware(observation)
+            return _firmware(observation, history, timing)
         case BiosObservation():
             return decide_bios(observation, history, timing)
         case HardenObservation():
@@ -112,18 +112,38 @@ def _address(seen: AddressObservation, history: History, timing: Timing) -> Deci
     return Wait(2.0, f"BMC moves to {seen.allocated}", timing.bmc_settle_s, lost)
 
 
-def _firmware(seen: FirmwareObservation) -> Decision:
+def _firmware(seen: FirmwareObservation, history: History, timing: Timing) -> Decision:
     wrong = [check for check in seen.checks if check.holds is False]
+    stopped = Failed(
+        code="firmware",
+        what="a firmware update failed" if seen.move == "fail" else f"{len(wrong)} firmware version(s) do not fit",
+        expected="; ".join(f"{check.name} {check.constraint}" for check in wrong) or None,
+        found="; ".join(f"{check.name} {check.found}" for check in wrong) or None,
+        hint=seen.text or "approve an image for it in firmware/, or update it with the maker's tool",
+    )
+    match seen.move:
+        case "fail" | "refuse":
+            return stopped
+        case "wait":
+            return Wait(5.0, seen.text, timing.firmware_s, stopped)
+        case "push" | "reset" if seen.stranger is not None and any(step.is_disruptive for step in seen.steps):
+            return Failed(
+                code="os-answers",
+                what="new firmware needs a restart, which would stop an operating system that is not ours",
+                expected="a silent node, or one with a host key that we know",
+                found=seen.stranger,
+                hint="if it really must go: add --overwrite NODE",
+            )
+        case "push" | "reset":
+            return Act("firmware", seen.text, Effect.RESET)
     if wrong:
-        return Failed(
-            code="firmware",
-            what="firmware does not satisfy the blueprint",
-            expected="; ".join(f"{check.name} {check.constraint}" for check in wrong),
-            found="; ".join(f"{check.name} {check.found}" for check in wrong),
-            hint="update it with the vendor's tool, then run provision again",
-        )
-    unknown = tuple(f"firmware {check.name}" for check in seen.checks if check.holds is None)
-    return Done({check.name: check.found for check in seen.checks}, deferred=unknown)
+        return stopped
+    unknown = [check for check in seen.checks if check.holds is None]
+    if unknown and history.count("firmware") and history.since_last_s < timing.bmc_settle_s:
+        names = ", ".join(check.name for check in unknown)
+        return Wait(5.0, f"the BMC does not show the version of {names} yet", timing.bmc_settle_s, stopped)
+    evidence = {check.name: check.found for check in seen.checks}
+    return Done(evidence, deferred=tuple(f"firmware {check.name}" for check in unknown))
 
 
 def _harden(seen: HardenObservation, history: History) -> Decision:

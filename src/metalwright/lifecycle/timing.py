@@ -15,6 +15,7 @@ class Timing:
     ramdisk_boot_s: float = 900.0
     image_s: float = 3600.0
     os_boot_s: float = 900.0
+    firmware_s: float = 7200.0
     stall_s: float = 180.0
     not_booted_s: float = 60.0
     attempts: int = 2
@@ -28,5 +29,6 @@ class Timing:
             not_booted_s=min(60.0, limits.ramdisk_boot_minutes * 60 / 3),
             image_s=limits.image_minutes * 60,
             os_boot_s=limits.os_boot_minutes * 60,
+            firmware_s=limits.firmware_minutes * 60,
             attempts=max(1, limits.attempts),
         )

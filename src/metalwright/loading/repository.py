@@ -78,6 +78,7 @@ def _repository(files: SiteFiles, digest: str) -> SiteRepository | None:
         site=files.site.model,
         networks=files.networks.model.networks,
         racks=tuple(rack.model for rack in files.racks),
+        firmware=tuple(release.model for release in files.firmware),
         blueprints={ref: blueprint.model for ref, blueprint in files.blueprints.items()},
         addresses=files.addresses,
         known_good=files.known_good,

@@ -16,6 +16,7 @@ from metalwright.loading.locks import read_addresses, read_known_good
 from metalwright.loading.models import Loaded, load_model
 from metalwright.model.addresses import AddressLock, KnownGoodLock
 from metalwright.model.blueprint import Blueprint
+from metalwright.model.firmware import FirmwareRelease
 from metalwright.model.network import Networks
 from metalwright.model.policies import Policies
 from metalwright.model.rack import Rack
@@ -73,6 +74,16 @@ class SitePaths:
         return self.root / "templates"
 
     @property
+    def firmware(self) -> Path:
+        """``firmware``: the catalogue of approved images."""
+        return self.root / "firmware"
+
+    @property
+    def firmware_files(self) -> Path:
+        """``firmware/files``: the images themselves, git-ignored."""
+        return self.firmware / "files"
+
+    @property
     def images(self) -> Path:
         """``images``: the local catalogue, git-ignored."""
         return self.root / "images"
@@ -111,6 +122,7 @@ class SiteFiles:
     policies: Loaded[Policies] | None = None
     racks: list[Loaded[Rack]] = field(default_factory=list)
     blueprints: dict[str, Loaded[Blueprint]] = field(default_factory=dict)
+    firmware: list[Loaded[FirmwareRelease]] = field(default_factory=list)
     released: dict[str, str] = field(default_factory=dict)
     addresses: AddressLock = field(default_factory=AddressLock)
     known_good: KnownGoodLock = field(default_factory=KnownGoodLock)
@@ -159,6 +171,10 @@ class _Reader:
                 files.racks.append(rack)
         for path in self._listed(paths.blueprints, "*/*.yaml", "*/*.yml"):
             self._blueprint(path)
+        for path in self._listed(paths.firmware, "*.yaml", "*.yml"):
+            release = self._model(path, FirmwareRelease)
+            if release is not None:
+                files.firmware.append(release)
         files.released = self._guarded(lock_path(self.root), lambda: read_blueprint_lock(self.root), dict[str, str]())
         files.addresses = self._guarded(
             paths.addresses, lambda: read_addresses(paths.addresses, root=self.root), AddressLock()

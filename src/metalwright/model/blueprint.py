@@ -24,7 +24,9 @@ NetworkPurpose = (
 )
 """What a network is for; fabric networks are numbered by rail."""
 
-VersionConstraint = Annotated[str, StringConstraints(pattern=r"^(==|>=|<=|>|<)\s*\S+$", strict=True)]
+_TERM = r"(==|>=|<=|>|<)\s*[^\s,|][^,|]*"
+VersionConstraint = Annotated[str, StringConstraints(pattern=rf"^{_TERM}([,|]\s*{_TERM})*$", strict=True)]
+"""``>=1.4``; terms joined by ``,`` must all hold, of alternatives joined by ``|`` one."""
 
 
 class ServerClass(Frozen):
@@ -259,6 +261,7 @@ class Blueprint(Frozen):
     power: PowerBudget | None = None
     cabling: tuple[Cable, ...] = ()
     firmware: dict[Slug, VersionConstraint] = Field(default_factory=dict)
+    firmware_downgrades: tuple[Slug, ...] = Field(default=(), description="components that may go back to an older one")
     bios: BiosProfile | None = None
     boot: Boot = Boot()
     network: tuple[NetworkAttachment, ...] = ()

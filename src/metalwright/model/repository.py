@@ -11,6 +11,7 @@ from metalwright.errors import UsageError
 from metalwright.model.addresses import AddressLock, KnownGoodLock
 from metalwright.model.base import Frozen
 from metalwright.model.blueprint import Blueprint
+from metalwright.model.firmware import FirmwareRelease
 from metalwright.model.network import Network
 from metalwright.model.policies import Policies
 from metalwright.model.rack import Node, Rack
@@ -24,6 +25,7 @@ class SiteRepository(Frozen):
     networks: tuple[Network, ...]
     racks: tuple[Rack, ...]
     blueprints: dict[str, Blueprint]
+    firmware: tuple[FirmwareRelease, ...] = ()
     addresses: AddressLock = AddressLock()
     known_good: KnownGoodLock = KnownGoodLock()
     policies: Policies | None = None

@@ -128,6 +128,7 @@ class Limits(Frozen):
     image_minutes: float = Field(default=60, gt=0)
     os_boot_minutes: float = Field(default=15, gt=0)
     bmc_settle_minutes: float = Field(default=10, gt=0)
+    firmware_minutes: float = Field(default=120, gt=0)
     attempts: Count = 2
 
 

@@ -7,6 +7,7 @@ next BMC of the same platform is asked in that form at once (:class:`FormMemory`
     future-state              changes go to the sibling ``SD`` (AMI; DMTF/Redfish-Tacklebox #144)
     apply-time                no ``@Redfish.SettingsApplyTime`` (bmclib PR 458)
     media+NAME, media-NAME    with, without this parameter of a medium (sushy, gofish PR 290)
+    update+NAME, update-NAME  with, without this parameter of a firmware update (DMTF/Redfish-Tacklebox #91, #99)
     boot+mode, boot-mode      with, without ``BootSourceOverrideMode`` (community.general #3509, bmclib PR 318)
     boot-target               disabling an override keeps its target (metal-operator PR 998)
 """
@@ -37,6 +38,7 @@ UNWANTED = frozenset(
 )
 WANTED = frozenset({"ActionParameterMissing", "PropertyMissing", "CreateFailedMissingReqProperties"})
 MEDIA_PARAMETERS = ("TransferProtocolType", "TransferMethod", "MediaType", "Inserted", "WriteProtected")
+UPDATE_PARAMETERS = ("TransferProtocol", "Targets")
 MODE = "BootSourceOverrideMode"
 TARGET = "BootSourceOverrideTarget"
 
@@ -146,7 +148,16 @@ def _wants_boot(request: Request, messages: tuple[Message, ...]) -> Iterator[str
         yield "boot-target"
 
 
-_RULES = (_wants_future_state, _wants_media_parameters, _wants_apply_time, _wants_boot)
+def _wants_update_parameters(request: Request, messages: tuple[Message, ...]) -> Iterator[str]:
+    if not _is_update(request):
+        return
+    for message in messages:
+        for name in UPDATE_PARAMETERS:
+            if _mentions(message, name):
+                yield from _signed(message, f"update{{}}{name}")
+
+
+_RULES = (_wants_update_parameters, _wants_future_state, _wants_media_parameters, _wants_apply_time, _wants_boot)
 
 
 def _signed(message: Message, name: str) -> Iterator[str]:
@@ -154,6 +165,10 @@ def _signed(message: Message, name: str) -> Iterator[str]:
         yield name.format("+")
     elif message.name in UNWANTED:
         yield name.format("-")
+
+
+def _is_update(request: Request) -> bool:
+    return request.method == "POST" and request.path.rstrip("/").endswith("SimpleUpdate") and request.body is not None
 
 
 def _mentions(message: Message, name: str) -> bool:
@@ -184,6 +199,17 @@ def _media_parameter(request: Request, name: str, is_added: bool) -> Request:
     return _with_body(request, body)
 
 
+def _update_parameter(request: Request, name: str, is_added: bool) -> Request:
+    body = dict(request.body or {})
+    if not _is_update(request):
+        return request
+    if not is_added:
+        body.pop(name, None)
+    elif name == "TransferProtocol":
+        body[name] = urlsplit(str(body.get("ImageURI"))).scheme.upper() or "HTTP"
+    return _with_body(request, body)
+
+
 def _apply_time(request: Request, detail: str, is_added: bool) -> Request:
     del detail, is_added
     return _with_body(request, {key: value for key, value in (request.body or {}).items() if key != APPLY_TIME})
@@ -207,6 +233,7 @@ def _boot_member(request: Request, what: str, is_added: bool) -> Request:
 _CHANGES: Mapping[str, Callable[[Request, str, bool], Request]] = {
     "future": _future_state,
     "media": _media_parameter,
+    "update": _update_parameter,
     "apply": _apply_time,
     "boot": _boot_member,
 }

@@ -20,7 +20,7 @@ from redfish.aio import (  # type: ignore[import-untyped]  # DMTF's library has 
     RedfishTimeoutError,
 )
 
-from metalwright.redfish import collections, dialogue, links, sessions, tasks
+from metalwright.redfish import collections, dialogue, links, sessions, tasks, updates
 from metalwright.redfish.async_exchange import BoundedResponse, failure_of
 from metalwright.redfish.client import Contact, Origin, split_target
 from metalwright.redfish.collections import Collection
@@ -168,6 +168,10 @@ class AsyncClient:
     async def finish_task(self, response: Response, *, timeout_s: float) -> Task | None:
         """Wait for the task that ``response`` (202) started; None when it started none."""
         return await self._run(tasks.follow(self.state, response, timeout_s=timeout_s))
+
+    async def task(self, uri: str) -> Task:
+        """Return what a task says now; see :func:`metalwright.redfish.updates.look_at_task`."""
+        return await self._run(updates.look_at_task(self.state, uri))
 
     async def _write(self, request: Request) -> Response:
         async with self._write_lock:

@@ -9,6 +9,7 @@ anything is sent.
 from __future__ import annotations
 
 import atexit
+import json
 import logging
 import socket
 import threading
@@ -201,13 +202,14 @@ class BlockingClient:
 
     def _send(self, step: Send) -> Response | TransportFailure:
         client, path = self._client_for(step.target)
+        body, headers = _body_of(step)
         try:
             with hard_limit(step.connect_timeout_s + step.read_timeout_s):
                 answer = client._rest_request(
                     path,
                     method=step.method,
-                    body=None if step.body is None else dict(step.body),
-                    headers=dict(step.headers),
+                    body=body,
+                    headers=headers,
                     allow_redirects=False,
                     timeout=(step.connect_timeout_s, step.read_timeout_s),
                     max_retry=0,
@@ -215,8 +217,8 @@ class BlockingClient:
         except RetriesExhaustedError as error:
             return failure_of(error.__cause__, step)
         raw = answer._http_response.raw.headers
-        headers = tuple((str(name).lower(), str(value)) for name, value in raw.iteritems())
-        return Response(answer.status, headers, answer.read or b"")
+        received = tuple((str(name).lower(), str(value)) for name, value in raw.iteritems())
+        return Response(answer.status, received, answer.read or b"")
 
     def _client_for(self, target: str) -> tuple[Any, str]:
         """Return DMTF's client for the origin of ``target``, and the path there."""
@@ -229,3 +231,19 @@ class BlockingClient:
             client._session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
             self._clients[base] = client
         return self._clients[base], path
+
+
+def _body_of(step: Send) -> tuple[Any, dict[str, str]]:
+    """Return body and headers as DMTF's client wants them: a dict is JSON, bytes are a file, a list is multipart."""
+    headers = dict(step.headers)
+    if step.upload is None:
+        return (None if step.body is None else dict(step.body)), headers
+    content = step.upload.path.read_bytes()
+    if step.upload.parameters is None:
+        return content, headers
+    parameters = json.dumps(dict(step.upload.parameters))
+    parts = [
+        ("UpdateParameters", ("parameters.json", parameters, "application/json")),
+        ("UpdateFile", (step.upload.path.name, content, "application/octet-stream")),
+    ]
+    return parts, {**headers, "Content-Type": "multipart/form-data"}

@@ -95,7 +95,8 @@ def _send_step(state: BmcState, request: Request, tries: _Tries) -> Send:
     read_s, connect_s = state.read_timeout_for(request), state.limits.connect_timeout_s
     if remaining_s is not None:
         read_s, connect_s = min(read_s, remaining_s), min(connect_s, remaining_s)
-    return Send(request.method, tries.target, _headers(state, request, tries), request.body, connect_s, read_s)
+    headers = _headers(state, request, tries)
+    return Send(request.method, tries.target, headers, request.body, connect_s, read_s, request.upload)
 
 
 def _headers(state: BmcState, request: Request, tries: _Tries) -> dict[str, str]:

@@ -11,6 +11,7 @@ import json
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
@@ -20,6 +21,14 @@ JsonObject: TypeAlias = dict[str, Any]
 
 MAX_BODY_BYTES = 64 * 1024**2
 """A longer body is taken for an endless one. The largest attribute registries seen have about 10 MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A file as the body of a request: its bare bytes, or with ``parameters`` Redfish's multipart push."""
+
+    path: Path
+    parameters: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +45,8 @@ class Request:
     """Texts that must not appear in an error, even when the BMC quotes them."""
     is_harmless_twice: bool = False
     """Whether a write may be sent again when the connection broke before its answer (a login, a logout)."""
+    upload: Upload | None = None
+    """A file that is sent instead of ``body``; the blocking client's only."""
 
     @property
     def is_read(self) -> bool:
@@ -60,6 +71,7 @@ class Send:
     body: Mapping[str, Any] | None = field(repr=False)
     connect_timeout_s: float
     read_timeout_s: float
+    upload: Upload | None = None
 
 
 @dataclass(frozen=True, slots=True)

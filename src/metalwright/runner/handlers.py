@@ -12,6 +12,7 @@ from metalwright.lifecycle import Act
 from metalwright.lifecycle.observations import (
     BiosObservation,
     Deviation,
+    FirmwareObservation,
     HardenObservation,
     ImageObservation,
     Observation,
@@ -69,7 +70,7 @@ class NodeHandlers:
             Phase.CREDENTIALS: self.bmc.credentials,
             Phase.MATCH: self.bmc.match,
             Phase.ADDRESS: self.bmc.address,
-            Phase.FIRMWARE: self.bmc.firmware,
+            Phase.FIRMWARE: self._firmware,
             Phase.BIOS: self._bios,
             Phase.HARDEN: self._harden,
             Phase.IMAGE: self._image,
@@ -105,6 +106,13 @@ class NodeHandlers:
 
     def _run_on_bmc(self, name: str) -> PyinfraResult:
         return run_pyinfra(self._call(BMC_INVENTORY, name, BMC_TIMEOUT_S))
+
+    def _firmware(self) -> FirmwareObservation:
+        seen = self.bmc.firmware()
+        if self.purpose.may_overwrite or not seen.changes():
+            return seen
+        system = look_at_os(self.workspace, self.node)
+        return replace(seen, stranger=system.detail) if system.kind == "answers" else seen
 
     def _bios(self) -> BiosObservation:
         is_planning = self.purpose.lease_since is None

@@ -23,7 +23,7 @@ from metalwright.redfish.access import NodeBmcs
 from metalwright.redfish.inventory import read_reports
 from metalwright.redfish.places import Place
 from metalwright.runner.bmc_session import open_bmc
-from metalwright.versions import firmware_checks
+from metalwright.runner.observe_firmware import observe_firmware
 from metalwright.workspace import Workspace
 
 
@@ -53,8 +53,10 @@ class BmcObserver:
         return asyncio.run(self._address())
 
     def firmware(self) -> FirmwareObservation:
-        """Compare firmware versions with the blueprint's constraints."""
-        return FirmwareObservation(firmware_checks(self.workspace.blueprint(self.node).firmware, self.report()))
+        """Compare firmware versions with the blueprint's constraints; see what is under way."""
+        if not self.workspace.blueprint(self.node).firmware:
+            return FirmwareObservation(())
+        return asyncio.run(observe_firmware(self.workspace, self.node))
 
     def host(self) -> HostView:
         """Power, virtual media and boot."""

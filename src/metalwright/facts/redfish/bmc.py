@@ -156,7 +156,10 @@ class NetworkProtocol(RedfishFact):
 
 
 class FirmwareInventory(RedfishFact):
-    """``firmware``: each ``id name version is_updateable``; ``bios_version`` and ``bmc_version`` beside it."""
+    """``firmware``: each ``id name version uri lowest``; ``model``, ``bios_version`` and ``bmc_version`` beside it.
+
+    ``lowest`` is the oldest version that the BMC takes back, null where it does not say.
+    """
 
     def command(self) -> str:
         """Slow on large machines; it has its own time limit."""
@@ -166,14 +169,16 @@ class FirmwareInventory(RedfishFact):
         """Versions are text, never compared as numbers here."""
         system, manager, inventory = body
         return {
+            "model": system.get("Model"),
             "bios_version": system.get("BiosVersion"),
             "bmc_version": manager.get("FirmwareVersion"),
             "firmware": [
                 {
-                    "id": item.get("Id"),
+                    "id": str(item.get("Id")),
                     "name": item.get("Name"),
                     "version": item.get("Version"),
-                    "is_updateable": item.get("Updateable"),
+                    "uri": item.get("@odata.id"),
+                    "lowest": item.get("LowestSupportedVersion"),
                 }
                 for item in inventory["Members"]
             ],
@@ -191,6 +196,14 @@ class EventLogs(RedfishFact):
     def read(self, body: Any) -> Json:
         """As found by the links of system, manager and chassis."""
         return dict(body)
+
+
+class FirmwareUpdates(RedfishFact):
+    """``updates`` under way on a node: the journal's record of each, and ``task_now``: what its task says."""
+
+    def command(self) -> str:
+        """Asks the connector, which asks the BMC about the tasks."""
+        return "FIRMWARE state"
 
 
 def _slot(slot: Mapping[str, Any]) -> Json:

@@ -1,55 +1,132 @@
-"""Firmware versions against the blueprint's constraints. A version that does not fit is told, not changed."""
+"""Firmware: one image at a time to the BMC, proven by the version that it shows afterwards."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from pyinfra import logger
+from pyinfra.api.command import QuoteString, StringCommand
 from pyinfra.api.operation import operation
 from pyinfra.context import host
 
-from metalwright.facts.redfish import FirmwareInventory
-from metalwright.operations.redfish.requests import Commands, contained, look, refuse, unreadable
-from metalwright.versions import satisfies
+from metalwright.facts.redfish import FirmwareInventory, FirmwareUpdates, Power
+from metalwright.firmware import (
+    FirmwarePlan,
+    Installed,
+    Machine,
+    Move,
+    Patience,
+    Step,
+    TaskView,
+    Verdict,
+    judge,
+    next_move,
+    plan_firmware,
+)
+from metalwright.model.firmware import FirmwareRelease, FirmwareUpdate
+from metalwright.operations.redfish.power import restart_commands
+from metalwright.operations.redfish.requests import (
+    Commands,
+    contained,
+    line,
+    look,
+    refuse,
+    show_diff,
+    unreadable,
+)
+
+Seen = tuple[FirmwarePlan, Move, Mapping[str, Verdict]]
 
 
 @operation()
 @contained
-def versions(constraints: Mapping[str, str]) -> Commands:
-    """Have every constraint hold (``bmc``, ``bios``, or the id or name of a firmware component).
+def updated(constraints: Mapping[str, str], downgrades: Sequence[str] = ()) -> Commands:
+    """Send the next image that brings a component (``bmc``, ``bios``, ``gpu`` …) within its constraint.
 
-    Refused, with all that is wrong, where one does not hold: an update is a person's act so far. A version that the
-    BMC does not tell, or that cannot be compared, is said and left to a later witness.
+    Refused before anything is sent: no approved image that fits, a downgrade that the blueprint does not allow, a
+    version that cannot be compared. While an update is under way nothing is done; run it again, or let `metalwright
+    provision` wait. What a task says is not believed: an update is proven by the version.
     """
-    seen = look(FirmwareInventory) if constraints else {}
+    seen = _look(constraints, downgrades) if constraints else None
+    if not constraints:
+        host.noop("no firmware is constrained")
+        return
     if seen is None:
         yield unreadable("its firmware versions")
         return
-    judged = [
-        (name, constraint, item, satisfies(item, constraint))
-        for name, constraint in constraints.items()
-        for item in _found(name, seen) or [None]
-    ]
-    for name, constraint, item, holds in judged:
-        if holds is None:
-            host.log(f"firmware {name}: cannot tell whether {item or 'unknown'} is {constraint}", logger.warning)
-    wrong = [f"  {name}: expected {wanted}, found {item}" for name, wanted, item, holds in judged if holds is False]
-    if wrong:
-        yield refuse("firmware is not as the blueprint wants it:\n" + "\n".join(wrong) + _HINT)
+    plan, move, verdicts = seen
+    for check in plan.checks:
+        if check.holds is None:
+            text = f"firmware {check.name}: cannot tell whether {check.found or 'unknown'} is {check.constraint}"
+            host.log(text, logger.warning)
+    show_diff([line(step.what, step.from_version, step.image.version) for step in plan.steps])
+    for component, verdict in verdicts.items():
+        if verdict.kind in ("proven", "failed"):
+            yield StringCommand("FIRMWARE", verdict.kind, "--component", component)
+    if move.kind == "fail":
+        yield refuse(f"a firmware update failed: {move.text}{_AGAIN}")
+    elif move.kind == "refuse":
+        yield refuse(f"firmware is not as the blueprint wants it:\n{move.text}")
+    elif move.kind == "push" and move.step is not None:
+        yield _push(move.step)
+    elif move.kind == "wait":
+        host.noop(f"under way: {move.text}")
+    else:
+        host.noop("no firmware contradicts the blueprint" if move.kind == "done" else move.text)
+
+
+@operation()
+@contained
+def activated(constraints: Mapping[str, str], downgrades: Sequence[str] = ()) -> Commands:
+    """Restart the host where new firmware waits for that and no other image is to be sent before."""
+    seen = _look(constraints, downgrades) if constraints else None
+    if seen is None or seen[1].kind != "reset":
+        host.noop("no firmware waits for a restart")
         return
-    host.noop("no firmware contradicts the blueprint")
+    verdicts = seen[2]
+    show_diff([line("host", "running the old firmware", "restarted")])
+    for component, verdict in verdicts.items():
+        if verdict.kind == "needs-reset":
+            yield StringCommand("FIRMWARE", "reset", "--component", component)
+    yield from restart_commands(look(Power))
 
 
-_HINT = "\n\nhint: update it with the maker's tool, then run this again"
+_AGAIN = "\n\nhint: repair the cause; the next run sends the image again"
 
 
-def _found(name: str, seen: Mapping[str, Any]) -> Sequence[str | None]:
-    if name in ("bmc", "bios"):
-        return [seen[f"{name}_version"]]
-    wanted = name.casefold()
-    return [
-        item["version"]
-        for item in seen["firmware"]
-        if any(wanted in str(item[key] or "").casefold() for key in ("id", "name"))
-    ]
+def _push(step: Step) -> StringCommand:
+    image = step.image
+    targets = ["--targets", QuoteString(",".join(step.targets))] if step.targets else []
+    version = ["--version", QuoteString(image.version)]
+    return StringCommand("FIRMWARE", "push", "--component", image.component, *version, *targets)
+
+
+def _look(constraints: Mapping[str, str], downgrades: Sequence[str]) -> Seen | None:
+    """Read what is installed and under way, and decide; None where the BMC does not tell."""
+    inventory, state = look(FirmwareInventory), look(FirmwareUpdates)
+    if inventory is None or state is None:
+        return None
+    catalogue = [FirmwareRelease.model_validate(item) for item in host.data.get("firmware_catalogue") or []]
+    machine = machine_of(inventory)
+    plan = plan_firmware(constraints, machine, catalogue, downgrades)
+    patience = Patience(**(host.data.get("firmware_patience") or {}))
+    updates = [_update(item) for item in state["updates"]]
+    verdicts = {
+        update.component: judge(update, task, machine.versions(update.component), datetime.now(UTC), patience)
+        for update, task in updates
+    }
+    return plan, next_move(plan, machine, [update for update, _ in updates], verdicts), verdicts
+
+
+def machine_of(inventory: Mapping[str, Any]) -> Machine:
+    """Return the machine behind the fact FirmwareInventory."""
+    items = tuple(Installed(**item) for item in inventory["firmware"])
+    return Machine(inventory["model"], inventory["bmc_version"], inventory["bios_version"], items)
+
+
+def _update(item: Mapping[str, Any]) -> tuple[FirmwareUpdate, TaskView | None]:
+    known = {key: value for key, value in item.items() if key != "task_now"}
+    task = item["task_now"]
+    return FirmwareUpdate.model_validate(known), None if task is None else TaskView(**task)
