@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from metalwright.firmware.components import Installed, entries_of, version_text
 from metalwright.lifecycle.observations import VersionCheck
 from metalwright.model.firmware import FirmwareImage, FirmwareRelease
+from metalwright.model.report import HardwareReport
 from metalwright.versions import compare, satisfies
 
 ORDER = ("bmc", "hgx-bmc", "erot", "fpga", "cpld", "bios")
@@ -27,6 +28,13 @@ class Machine:
     bios_version: str | None
     items: tuple[Installed, ...] = ()
     gpu_versions: tuple[str | None, ...] = ()
+
+    @classmethod
+    def of_report(cls, report: HardwareReport) -> Machine:
+        """Return what a hardware report tells of it."""
+        items = tuple(Installed(item.id, item.name, item.version) for item in report.firmware or ())
+        gpus = tuple(gpu.firmware_version for gpu in report.gpus or ())
+        return cls(report.system.model, report.bmc.firmware_version, report.system.bios_version, items, gpus)
 
     def entries(self, component: str) -> tuple[Installed, ...]:
         """Return the entries behind a component; manager and system are the better witnesses of their own version."""

@@ -20,14 +20,18 @@ from metalwright.bios import (
 from metalwright.bios.observed import job_queue
 from metalwright.bios.step import BiosStep, next_step
 from metalwright.bios.values import is_same
+<<<<<<< HEAD
 from metalwright.errors import BiosError
+=======
+from metalwright.errors import BiosError, BmcAnswerError, BmcRefusedError
+from metalwright.firmware import Machine, firmware_checks
+>>>>>>> f3d09cd (Judge the firmware of a report by the same rules)
 from metalwright.lifecycle.observations import AttributeChange, BiosObservation
 from metalwright.model.blueprint import BiosProfile
 from metalwright.model.report import HardwareReport
 from metalwright.redfish.bios_reading import BiosReading, read_bios, read_job_queue
 from metalwright.registries import stored_registry
 from metalwright.runner.bmc_session import open_bmc
-from metalwright.versions import firmware_checks
 from metalwright.workspace import Workspace
 
 Json = dict[str, Any]
@@ -93,7 +97,7 @@ class BiosWatch:
         """The constraint that a firmware update makes true before this phase, where the BIOS does not fit it yet."""
         if report is None:
             return None
-        checks = firmware_checks(self.workspace.blueprint(self.node).firmware, report)
+        checks = firmware_checks(self.workspace.blueprint(self.node).firmware, Machine.of_report(report))
         return next((f"{item.found} → {item.constraint}" for item in checks if _is_old_bios(item)), None)
 
     async def _look(self, profile: BiosProfile, crossing: str | None) -> _Seen:
