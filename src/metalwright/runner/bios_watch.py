@@ -20,12 +20,8 @@ from metalwright.bios import (
 from metalwright.bios.observed import job_queue
 from metalwright.bios.step import BiosStep, next_step
 from metalwright.bios.values import is_same
-<<<<<<< HEAD
 from metalwright.errors import BiosError
-=======
-from metalwright.errors import BiosError, BmcAnswerError, BmcRefusedError
 from metalwright.firmware import Machine, firmware_checks
->>>>>>> f3d09cd (Judge the firmware of a report by the same rules)
 from metalwright.lifecycle.observations import AttributeChange, BiosObservation
 from metalwright.model.blueprint import BiosProfile
 from metalwright.model.report import HardwareReport
