@@ -10,7 +10,8 @@ from metalwright.connectors.firmware import is_over, view_of
 from metalwright.firmware import Installed, Machine, Patience, TaskView, Verdict, judge, next_move, plan_firmware
 from metalwright.lifecycle.observations import FirmwareChange, FirmwareObservation
 from metalwright.model.firmware import FirmwareUpdate
-from metalwright.runner.bmc_session import BmcSession, open_bmc
+from metalwright.redfish.access import BmcSession
+from metalwright.runner.bmc_session import open_bmc
 from metalwright.workspace import Workspace
 
 
