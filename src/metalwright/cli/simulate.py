@@ -16,7 +16,7 @@ from metalwright.errors import LabError
 from metalwright.simulator.fleet.control import Control
 from metalwright.simulator.fleet.plan import FaultGroup, place, read_faults
 from metalwright.simulator.fleet.service import Fleet, Manner, running_fleet
-from metalwright.simulator.fleet.tree import Identity, Tree, read_captures
+from metalwright.simulator.fleet.tree import Identity, Tree, read_capture, read_captures
 from metalwright.simulator.loopback import ensure_loopback_up
 from metalwright.simulator.profiles import NAMES, load_profile
 
@@ -69,7 +69,7 @@ def simulate(
 
 
 def _captures(path: Path) -> list[Tree]:
-    return read_captures(path)
+    return [read_capture(path)] if path.is_file() else read_captures(path)
 
 
 def _kinds(words: Sequence[str]) -> list[tuple[Tree, int]]:

@@ -7,7 +7,8 @@ import contextlib
 import gc
 import ssl
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+import threading
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from metalwright.simulator.service.tls import ensure_certificate, server_context
 ANY = "0.0.0.0"  # noqa: S104 - all of 127.0.0.0/8; the acceptor turns away what no BMC lives at
 _LINGER_S = 0.3
 _CERTIFICATES = 64
+_START_TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -192,3 +194,28 @@ async def running_fleet(
         finally:
             gc.unfreeze()
             await fleet.stop()
+
+
+@contextlib.contextmanager
+def fleet_in_thread(
+    bmcs: Sequence[tuple[Identity, Tree]],
+    *,
+    port: int = 0,
+    manner: Manner = Manner(),
+    groups: Sequence[FaultGroup] = (),
+) -> Iterator[Fleet]:
+    """Like :func:`running_fleet`, in a thread with its own event loop, for blocking clients."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="fleet", daemon=True)
+    thread.start()
+    context = running_fleet(bmcs, port=port, manner=manner, groups=groups)
+    try:
+        fleet = asyncio.run_coroutine_threadsafe(context.__aenter__(), loop).result(_START_TIMEOUT_S)
+        try:
+            yield fleet
+        finally:
+            asyncio.run_coroutine_threadsafe(context.__aexit__(None, None, None), loop).result(_START_TIMEOUT_S)
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(_START_TIMEOUT_S)
+        loop.close()

@@ -13,7 +13,7 @@ from typing import Any
 from metalwright.errors import LabError
 
 NOT_JSON = "__not_json__"
-_TOKEN = re.compile(r"\{\{(serial|uuid|code|address|mac|MAC)(?:\+(\d+))?\}\}")
+_TOKEN = re.compile(r"\{\{(serial|uuid|code|address|mac|MAC|guid)(?:\+(\d+))?\}\}")
 _UUIDS = uuid.UUID("6d657461-6c77-4269-9000-000000000000")
 
 
@@ -46,7 +46,7 @@ class Identity:
         return f"{self.oui}:{last[:2]}:{last[2:4]}:{last[4:]}"
 
     def fill(self, text: str) -> str:
-        """Replace the tokens ``{{serial}} {{code}} {{uuid}} {{uuid+3}} {{mac+5}} {{MAC+5}} {{address}}``."""
+        """Replace the tokens ``{{serial}} {{code}} {{uuid}} {{uuid+3}} {{mac+5}} {{MAC+5}} {{guid+5}} {{address}}``."""
         return _TOKEN.sub(self._value, text)
 
     def _value(self, match: re.Match[str]) -> str:
@@ -55,6 +55,9 @@ class Identity:
             return self.uuid(offset)
         if name in ("mac", "MAC"):
             return self.mac(offset).upper() if name == "MAC" else self.mac(offset)
+        if name == "guid":
+            octets = "0C42" + self.mac(offset).replace(":", "").upper()
+            return ":".join(octets[place : place + 4] for place in range(0, 16, 4))
         return {"serial": self.serial, "code": self.code}.get(name, self.address)
 
 

@@ -37,7 +37,10 @@ class Dimms(_Data):
 
 
 class Gpus(_Data):
-    """All packages alike; ``first_slot`` numbers them."""
+    """All packages alike; ``first_slot`` numbers them.
+
+    ``known_as`` and ``maker`` are how everybody else calls them, where the BMC writes it differently.
+    """
 
     count: int
     manufacturer: str
@@ -48,6 +51,8 @@ class Gpus(_Data):
     vendor_id: str = "0x10de"
     device_id: str = "0x2330"
     first_slot: int = 1
+    known_as: str = ""
+    maker: str = ""
 
 
 class Nics(_Data):

@@ -26,7 +26,7 @@ def bind(bindings: Bindings, path: str, body: Json) -> None:
     registry = find_registry(bindings.tree, body)
     bindings.lives(path, _show_current)
     bindings.lives(settings, _pending_shower(bool(bindings.tree.body(settings).get("Attributes"))))
-    times = value_at(body, f"{_SETTINGS}.SupportedApplyTimes") or []
+    times = value_at(body.get(_SETTINGS) or {}, "SupportedApplyTimes") or []
     bindings.patches[settings] = Patch(
         {"Attributes": Field(dict), APPLY_TIME: Field(dict)}, _changer(path, registry, times)
     )
@@ -35,10 +35,8 @@ def bind(bindings: Bindings, path: str, body: Json) -> None:
 
 def settings_path(tree: Tree, path: str, body: Json) -> str | None:
     """Where changes go: what the annotation says, else a sibling of a known name, else nowhere."""
-    named = value_at(body, f"{_SETTINGS}.SettingsObject.@odata.id") if _SETTINGS in body else None
-    if named is None and isinstance(body.get(_SETTINGS), dict):
-        target = body[_SETTINGS].get("SettingsObject")
-        named = target.get("@odata.id") if isinstance(target, dict) else None
+    target = value_at(body.get(_SETTINGS) or {}, "SettingsObject")
+    named = target.get("@odata.id") if isinstance(target, dict) else None
     places = [named] if isinstance(named, str) else [f"{path}/{name}" for name in _SIBLINGS]
     found = [spelled for place in places if (spelled := tree.find(place)) is not None]
     return found[0] if found else None

@@ -41,7 +41,7 @@ def _assembly(frame: Frame) -> None:
     path = f"{frame.chassis}/Assembly"
     parts = [
         {
-            "@odata.id": f"{path}#/Assemblies/{number}",
+            "@odata.id": f"{path}{frame.style.slash}#/Assemblies/{number}",
             "MemberId": str(number),
             "Name": name,
             "Producer": frame.data.chassis.manufacturer,

@@ -205,14 +205,14 @@ def _function(frame: Frame, path: str, kind: Nics, mac: str, port: str) -> str:
         "DeviceEnabled": True,
         "Status": OK,
         **own,
-        "Links": {"PhysicalPortAssignment": frame.book.link(port)},
+        "Links": {"PhysicalNetworkPortAssignment": frame.book.link(port)},
     }
     return frame.book.add(path, "NetworkDeviceFunction", "Network device function", body)
 
 
 def _guid(mac: str) -> str:
-    """A port GUID: the MAC with two octets before it."""
-    return f"0C:42:{mac}"
+    """The token of a port's GUID, from that of its MAC."""
+    return mac.replace("MAC", "guid")
 
 
 def drive_serial(number: int) -> str:

@@ -40,7 +40,7 @@ def _supply(frame: Frame, psus: Psus, number: int) -> Json:
         "FirmwareVersion": "1.01",
         "PowerSupplyType": "AC",
         "PowerCapacityWatts": psus.watts,
-        "LineInputVoltageType": "AC200To240V",
+        "LineInputVoltageType": "AC240V",
         "Status": OK,
     }
 
@@ -49,11 +49,14 @@ def _legacy_power(frame: Frame) -> None:
     psus, path = frame.data.psus, f"{frame.chassis}/Power"
     supplies = []
     for number in range(1, psus.count + psus.absent + 1) if psus else ():
-        body: Json = {"@odata.id": f"{path}#/PowerSupplies/{number - 1}", "MemberId": str(number - 1)}
+        body: Json = {
+            "@odata.id": f"{path}{frame.style.slash}#/PowerSupplies/{number - 1}",
+            "MemberId": str(number - 1),
+        }
         supplies.append({**body, **_supply(frame, psus, number)} if psus else body)
     voltages = [
         {
-            "@odata.id": f"{path}#/Voltages/{number}",
+            "@odata.id": f"{path}{frame.style.slash}#/Voltages/{number}",
             "MemberId": str(number),
             "Name": f"Voltage {number}",
             "SensorNumber": number,
@@ -66,7 +69,7 @@ def _legacy_power(frame: Frame) -> None:
         for number in range(frame.data.voltages)
     ]
     control = {
-        "@odata.id": f"{path}#/PowerControl/0",
+        "@odata.id": f"{path}{frame.style.slash}#/PowerControl/0",
         "MemberId": "0",
         "Name": "System power control",
         "PowerConsumedWatts": 900,
@@ -88,7 +91,7 @@ def _legacy_thermal(frame: Frame) -> None:
     path, data = f"{frame.chassis}/Thermal", frame.data
     fans = [
         {
-            "@odata.id": f"{path}#/Fans/{number - 1}",
+            "@odata.id": f"{path}{frame.style.slash}#/Fans/{number - 1}",
             "MemberId": str(number - 1),
             "Name": numbered(frame.style.fan, number),
             "Reading": 6000 + 100 * number,
@@ -100,7 +103,7 @@ def _legacy_thermal(frame: Frame) -> None:
     ]
     temperatures = [
         {
-            "@odata.id": f"{path}#/Temperatures/{number}",
+            "@odata.id": f"{path}{frame.style.slash}#/Temperatures/{number}",
             "MemberId": str(number),
             "Name": f"Temperature {number}",
             "SensorNumber": number,

@@ -23,7 +23,6 @@ def declare(frame: Frame) -> list[dict[str, Any]]:
                 **data.system.model_dump(),
                 "serial": "{{serial}}",
                 "uuid": "{{uuid}}",
-                "power_state": "Off",
             },
             "chassis": {
                 "manufacturer": data.chassis.manufacturer,
@@ -65,7 +64,11 @@ def _gpus(frame: Frame) -> list[dict[str, Any]]:
     gpus = frame.data.gpus
     if gpus is None:
         return []
-    one = gpus.model_dump(include={"manufacturer", "model", "memory_gib"})
+    one = {
+        "manufacturer": gpus.maker or gpus.manufacturer,
+        "model": gpus.known_as or gpus.model,
+        "memory_gib": gpus.memory_gib,
+    }
     return [{**one, "serial": gpu_serial(n), "firmware_version": gpus.firmware} for n in range(1, gpus.count + 1)]
 
 
@@ -99,6 +102,5 @@ def _psus(frame: Frame) -> list[dict[str, Any]]:
     if psus is None:
         return []
     one = psus.model_dump(include={"manufacturer", "model", "watts"})
-    return [
-        {**one, "slot": numbered(frame.style.psu_name, n), "serial": psu_serial(n)} for n in range(1, psus.count + 1)
-    ]
+    slot = frame.style.psu if "subsystem" in frame.style.power else frame.style.psu_name
+    return [{**one, "slot": numbered(slot, n), "serial": psu_serial(n)} for n in range(1, psus.count + 1)]
