@@ -19,7 +19,6 @@ import pytest
 from metalwright.cli.app import run
 from metalwright.simulator.profiles import NAMES
 
-
 _READY = re.compile(r"ready: (\d+) BMCs at https://([\d.]+):(\d+) … ([\d.]+), control http://127\.0\.0\.1:(\d+)$")
 
 
