@@ -63,6 +63,8 @@ class BmcSpec(_Spec):
     lockout_s: int = 60
     account_slots: int = Field(default=0, ge=0)
     """Fixed account slots of which the first is reserved; POST is then refused. 0: accounts are made and removed."""
+    has_missing_slot: bool = True
+    """One of the fixed slots is listed and cannot be read, as seen at real BMCs."""
     is_password_cut: bool = False
     """Longer passwords than ``max_password_length`` are accepted, and only their beginning counts."""
     is_clock_from_ntp: bool = False

@@ -86,7 +86,8 @@ class Fleet:
         try:
             self.port = self._acceptor.listen(ANY, port)
         except OSError as error:
-            raise LabError("the BMCs cannot listen", where=f"port {port}", found=str(error)) from error
+            hint = "another program listens there; --port names another one"
+            raise LabError("the BMCs cannot listen", where=f"port {port}", found=str(error), hint=hint) from error
 
     async def stop(self) -> None:
         """Close the listener, all connections and all work."""

@@ -40,6 +40,7 @@ def render(name: str, data: MachineData, style: Style) -> Tree:
         "model": data.bmc.model,
         "max_sessions": style.max_sessions,
         "account_slots": style.account_slots,
+        "has_missing_slot": False,
         "max_password_length": 20,
     }
     return make_tree(

@@ -97,7 +97,8 @@ def _find(call: Call) -> Account:
         if account.id == call.params["id"]:
             return account
     number = call.params["id"]
-    if number.isdecimal() and number != MISSING_SLOT and 1 <= int(number) <= call.bmc.spec.bmc.account_slots:
+    is_missing = number == MISSING_SLOT and call.bmc.spec.bmc.has_missing_slot
+    if number.isdecimal() and not is_missing and 1 <= int(number) <= call.bmc.spec.bmc.account_slots:
         return Account(id=number, user="", salt="", digest="", enabled=False)
     raise refuse("ResourceMissingAtURI", call.path)
 

@@ -1,0 +1,55 @@
+"""DMTF's own judge: redfish-service-validator finds no failure, and no warning that is not explained.
+
+It needs DMTF's schemas: ``METALWRIGHT_REDFISH_SCHEMAS`` names their folder. Half a minute of a core for each profile.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.simulator.fleet.direct import Direct
+
+from metalwright.simulator.profiles import NAMES
+
+SCHEMAS = os.environ.get("METALWRIGHT_REDFISH_SCHEMAS", "")
+EXPLAINED = (
+    "Deprecated Property Warning",
+    "Deprecated URI Warning",
+    "Trailing Slash Warning",
+    "Empty String Warning",
+    "Unable to locate the schema definition for the 'Hpe",
+    "Unable to locate the schema definition for the 'Dell",
+    "Required Property Error: The property '@odata.type' is mandatory",
+)
+"""Kinds of warnings that docs/reference/simulator.md explains."""
+
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(not SCHEMAS, reason="METALWRIGHT_REDFISH_SCHEMAS names no folder with DMTF's schemas"),
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_validator_finds_no_failure(name: str, bmc: Callable[[str], Direct], tmp_path: Path) -> None:
+    direct = bmc(name)
+    command = [
+        str(Path(sys.executable).with_name("rf_service_validator")),
+        *("--rhost", direct.url, "--user", direct.bmc.spec.bmc.user),
+        *("--password", direct.bmc.spec.bmc.password.get_secret_value()),
+        *("--schema_directory", SCHEMAS, "--logdir", str(tmp_path), "--skipschema"),
+    ]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    counts = re.search(r"\|\s+(\d+)\s+\|\s+(\d+)\s+\|\s+(\d+)\s+\|\s+\d+\s+\|\s+\+-", done.stdout)
+    assert counts is not None, done.stdout[-2000:] + done.stderr[-2000:]
+    lines = [line for log in tmp_path.rglob("*.log") for line in log.read_text().splitlines()]
+    failures = [line for line in lines if " FAIL - " in line]
+    strange = [line for line in lines if " WARN - " in line and not any(word in line for word in EXPLAINED)]
+    assert (failures, counts[3], strange) == ([], "0", [])
+    assert int(counts[1]) > 1000
