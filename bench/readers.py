@@ -15,16 +15,19 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 THREADS = 64
+LOGIN_READS = 3
+"""The service root without login, then opening and deleting the session."""
+
 Login = tuple[str, str, str]
 
 
 def read_with_metalwright(bmcs: list[Login], paths: list[str]) -> int:
     """The whole inventory of each BMC, as ``match`` and ``inspect`` read it."""
-    from metalwright.redfish.discovery.sweep import DEFAULT_AT_ONCE
+    from metalwright.redfish.discovery.sweep import READ_AT_ONCE
     from metalwright.redfish.garbage import rarely_collected
 
     del paths
-    limit = asyncio.Semaphore(DEFAULT_AT_ONCE)
+    limit = asyncio.Semaphore(READ_AT_ONCE)
 
     async def one(login: Login) -> bool:
         async with limit:
@@ -37,7 +40,7 @@ def read_with_metalwright(bmcs: list[Login], paths: list[str]) -> int:
         return sum(done is not True for done in asyncio.run(every()))
 
 
-async def _inventory(login: Login, in_flight: int = 4, trace: list[str] | None = None) -> list[Any]:
+async def _inventory(login: Login, bodies: dict[str, Any] | None = None) -> list[Any]:
     from metalwright.redfish.async_client import AsyncClient
     from metalwright.redfish.client import Contact
     from metalwright.redfish.credentials import Credentials
@@ -45,27 +48,62 @@ async def _inventory(login: Login, in_flight: int = 4, trace: list[str] | None =
     from metalwright.redfish.state import Limits
 
     url, user, password = login
-    contact = Contact(url, Credentials(user, password), limits=Limits(in_flight=in_flight, deadline_s=600))
+    contact = Contact(url, Credentials(user, password), limits=Limits(deadline_s=600))
     async with AsyncClient(contact) as client:
-        reader: Any = client if trace is None else _Traced(client, trace)
+        reader: Any = client if bodies is None else _Traced(client, bodies)
         return list(await read_reports(reader, address=url))
 
 
 class _Traced:
-    def __init__(self, client: Any, trace: list[str]) -> None:
-        self._client, self._trace = client, trace
+    """Keeps what each path answered."""
+
+    def __init__(self, client: Any, bodies: dict[str, Any]) -> None:
+        self._client, self._bodies = client, bodies
 
     async def get(self, path: str) -> Any:
-        self._trace.append(path)
-        return await self._client.get(path)
+        self._bodies[path] = body = await self._client.get(path)
+        return body
 
 
-def trace_paths(login: Login, in_flight: int) -> tuple[list[str], float]:
-    """What metalwright reads of one BMC, and how long that takes with so many requests at once."""
-    paths: list[str] = []
-    begun = time.perf_counter()
-    asyncio.run(_inventory(login, in_flight, paths))
-    return paths, time.perf_counter() - begun
+class _Rounds:
+    """Answers in rounds: whatever was asked by then is answered together, so that rounds count dependent reads."""
+
+    def __init__(self, bodies: dict[str, Any]) -> None:
+        self._bodies = bodies
+        self._waiting: list[tuple[asyncio.Future[Any], str]] = []
+        self.count = 0
+
+    async def get(self, path: str) -> Any:
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting.append((future, path))
+        return await future
+
+    async def answer(self) -> None:
+        while True:
+            await asyncio.sleep(0.01)
+            if not self._waiting:
+                continue
+            self.count += 1
+            waiting, self._waiting = self._waiting, []
+            for future, path in waiting:
+                future.set_result(self._bodies[path])
+
+
+def trace(login: Login) -> tuple[list[str], int]:
+    """What metalwright reads of one BMC, and how many of those reads must wait for one another; login included."""
+    bodies: dict[str, Any] = {}
+    asyncio.run(_inventory(login, bodies=bodies))
+
+    async def replay() -> int:
+        from metalwright.redfish.inventory import read_reports
+
+        rounds = _Rounds(bodies)
+        answering = asyncio.create_task(rounds.answer())
+        await read_reports(rounds)
+        answering.cancel()
+        return rounds.count
+
+    return list(bodies), asyncio.run(replay()) + LOGIN_READS
 
 
 def read_with_dmtf(bmcs: list[Login], paths: list[str]) -> int:
@@ -96,20 +134,28 @@ def read_with_sushy(bmcs: list[Login], paths: list[str]) -> int:
         root = sushy.Sushy(f"{url}/redfish/v1", auth=auth, verify=False)
         try:
             for system in root.get_system_collection().get_members():
-                system.processors.get_members()
-                system.ethernet_interfaces.get_members()
-                for storage in system.storage.get_members():
-                    _ = storage.drives
+                _walk(sushy, system, "processors", "ethernet_interfaces", "storage", "simple_storage")
             for chassis in root.get_chassis_collection().get_members():
-                _ = chassis.network_adapters.get_members()
+                _walk(sushy, chassis, "network_adapters")
             for manager in root.get_manager_collection().get_members():
-                _ = manager.ethernet_interfaces.get_members()
-            root.get_update_service().firmware_inventory.get_members()
+                _walk(sushy, manager, "ethernet_interfaces", "virtual_media")
+            _walk(sushy, root.get_update_service(), "firmware_inventory")
         finally:
             auth.close()
         return True
 
     return _in_threads(bmcs, one)
+
+
+def _walk(sushy: Any, resource: Any, *names: str) -> None:
+    """Read the members of the collections that sushy models and the resource has."""
+    for name in names:
+        try:
+            members = getattr(resource, name).get_members()
+            if name == "storage":
+                _ = [storage.drives for storage in members]
+        except (sushy.exceptions.MissingAttributeError, AttributeError):
+            continue
 
 
 def _in_threads(bmcs: list[Login], one: Callable[[Login], bool]) -> int:

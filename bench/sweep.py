@@ -5,8 +5,8 @@
     python -m bench.sweep --other-python .venv-bench/bin/python      an environment with bench/requirements.txt
 
 Never a test: a machine that does something else as well is slower, so the ratios of one run are what counts. The
-bound is the larger of reads ÷ in-flight × latency and the longest chain of reads that depend on each other (measured
-at one BMC with all requests at once).
+bound is the larger of reads ÷ in-flight × latency and the longest chain of reads that depend on each other (counted by
+replaying metalwright's reads of one BMC in rounds).
 """
 
 from __future__ import annotations
@@ -22,11 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from bench.fleet import Fleet, running_fleet
-from bench.readers import READERS, trace_paths
+from bench.readers import READERS, trace
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = Path(__file__).parent / "results"
-MANY = 256
 
 
 @dataclass(frozen=True)
@@ -83,15 +82,13 @@ def measure(
 def main() -> None:
     """Measure and print a table; ``--save NAME`` keeps it as bench/results/NAME.json."""
     options = _options()
-    with running_fleet(options.count, options.latency_ms, options.in_flight, ["--expand"] * options.expand) as fleet:
-        first = fleet.bmcs[0]
-        login = (first.url, first.user, first.password)
-        paths, _ = trace_paths(login, options.in_flight)
-    with running_fleet(1, options.latency_ms, 0, ["--expand"] * options.expand) as alone:
+    extra = ["--expand"] if options.expand else []
+    with running_fleet(1, 0, 0, extra) as alone:
         only = alone.bmcs[0]
-        _, chain_s = trace_paths((only.url, only.user, only.password), MANY)
+        paths, chain = trace((only.url, only.user, only.password))
+    chain_s = chain * options.latency_ms / 1000
     results = []
-    with running_fleet(options.count, options.latency_ms, options.in_flight, ["--expand"] * options.expand) as fleet:
+    with running_fleet(options.count, options.latency_ms, options.in_flight, extra) as fleet:
         for name in options.only or READERS:
             python = options.other_python or sys.executable if name != "metalwright" else sys.executable
             result = measure(name, python, fleet, paths, chain_s, options)
@@ -101,7 +98,7 @@ def main() -> None:
         RESULTS.mkdir(exist_ok=True)
         machine = {"cpus": os.cpu_count(), "python": sys.version.split()[0]}
         settings = {key: getattr(options, key) for key in ("count", "latency_ms", "in_flight", "expand")}
-        told = {"chain_s": round(chain_s, 2), "results": [asdict(result) for result in results]}
+        told = {"chain": chain, "results": [asdict(result) for result in results]}
         body = {"schema": 1, "machine": machine, "settings": settings, **told}
         (RESULTS / f"{options.save}.json").write_text(json.dumps(body, indent=2) + "\n")
 

@@ -16,7 +16,7 @@ from metalwright.matching import match as match_report
 from metalwright.model.finding import MatchResult
 from metalwright.model.rack import Node
 from metalwright.redfish.access import NodeBmcs
-from metalwright.redfish.discovery.sweep import DEFAULT_AT_ONCE
+from metalwright.redfish.discovery.sweep import READ_AT_ONCE
 from metalwright.redfish.garbage import rarely_collected
 from metalwright.redfish.inventory import ALL_PARTS
 from metalwright.workspace import Workspace, open_workspace
@@ -69,7 +69,7 @@ def match(
 
 
 async def _match_all(bmcs: NodeBmcs, nodes: list[Node]) -> list[MatchResult | MetalwrightError]:
-    limit = asyncio.Semaphore(DEFAULT_AT_ONCE)
+    limit = asyncio.Semaphore(READ_AT_ONCE)
 
     async def one(node: Node) -> MatchResult | MetalwrightError:
         async with limit:

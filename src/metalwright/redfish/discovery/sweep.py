@@ -12,6 +12,9 @@ from metalwright.redfish.state import Limits
 
 DEFAULT_AT_ONCE = 128
 
+READ_AT_ONCE = 64
+"""BMCs whose whole inventory is read at the same time: each of its connections holds 256 KiB for TLS."""
+
 
 async def sweep(
     targets: Sequence[Target], knowledge: Knowledge, limits: Limits, at_once: int = DEFAULT_AT_ONCE
