@@ -24,6 +24,7 @@ from metalwright.redfish import collections, dialogue, links, sessions, tasks, u
 from metalwright.redfish.async_exchange import BoundedResponse, failure_of
 from metalwright.redfish.client import Contact, Origin, split_target
 from metalwright.redfish.collections import Collection
+from metalwright.redfish.credentials import Credentials, LoginLatch
 from metalwright.redfish.event_logs import LogEntry, read_event_log
 from metalwright.redfish.pinning import ensure_pin, handshake_failure
 from metalwright.redfish.pins import fingerprint_of, peer_context
@@ -128,6 +129,14 @@ class AsyncClient:
     async def login(self) -> None:
         """Log in now instead of at the first request; raises BmcAuthError."""
         await self._run(sessions.ensure_session(self.state))
+
+    def become(self, credentials: Credentials | None, *, key: str, latch: LoginLatch) -> None:
+        """Go on as somebody else over the same connections and the same certificate; nothing is sent yet.
+
+        ``key`` and ``latch`` as in :class:`Contact`: a sweep knows them only after the anonymous service root.
+        """
+        self.state.forget_session()
+        self.state.credentials, self.state.key, self.state.latch = credentials, key, latch
 
     async def get(self, path: str, *, timeout_s: float | None = None) -> JsonObject:
         """Return the resource at ``path``."""

@@ -20,8 +20,7 @@ from metalwright.redfish.credentials import LoginLatch
 from metalwright.redfish.discovery.sighting import Outcome, RootFacts, Sighting
 from metalwright.redfish.discovery.targets import Target
 from metalwright.redfish.inventory import read_identities
-from metalwright.redfish.logins import Login, logged_in
-from metalwright.redfish.pins import MemoryPins
+from metalwright.redfish.logins import Login
 from metalwright.redfish.state import Limits
 
 
@@ -88,33 +87,42 @@ async def _listens(target: Target, timeout_s: float) -> bool:
 
 
 async def _visit(target: Target, knowledge: Knowledge, limits: Limits) -> Sighting:
-    pins = MemoryPins()
-    contact = Contact(target.url, key=target.key, pins=pins, limits=limits, allow_http=target.scheme == "http")
+    contact = Contact(target.url, key=target.key, limits=limits, allow_http=target.scheme == "http")
     async with AsyncClient(contact) as client:
         root = RootFacts.of(await client.root())
         fingerprint = client.fingerprint
-    expected = knowledge.expected_at(target)
-    is_known = expected is not None and expected.fingerprint is not None and expected.fingerprint == fingerprint
-    logins = _logins(target, knowledge, root, expected if is_known else None)
-    seen = Sighting(target, "no-login", root=root, fingerprint=fingerprint, is_first_use=not is_known)
-    key = expected.node if is_known and expected is not None else _latch_key(target, fingerprint)
-    contact = replace(contact, key=key, pins=_pinned(key, fingerprint), latch=knowledge.latch)
-    try:
-        async with logged_in(contact, logins) as (session, login):
-            reports = await read_identities(session, address=target.place.host)
-    except BmcAuthError as error:
-        if expected is not None and expected.fingerprint is not None and not is_known:
-            return replace(seen, outcome="failed", error=_changed(expected, fingerprint))
-        return replace(seen, outcome="login-refused" if logins else "no-login", error=_one_line(error))
-    except BmcAnswerError as error:
-        return replace(seen, outcome="failed", error=_one_line(error))  # it has a service root, so it is a BMC
+        expected = knowledge.expected_at(target)
+        is_known = expected is not None and expected.fingerprint is not None and expected.fingerprint == fingerprint
+        logins = _logins(target, knowledge, root, expected if is_known else None)
+        seen = Sighting(target, "no-login", root=root, fingerprint=fingerprint, is_first_use=not is_known)
+        key = expected.node if is_known and expected is not None else _latch_key(target, fingerprint)
+        try:
+            login = await _log_in(client, logins, key, knowledge.latch)
+            reports = await read_identities(client, address=target.place.host)
+        except BmcAuthError as error:
+            if expected is not None and expected.fingerprint is not None and not is_known:
+                return replace(seen, outcome="failed", error=_changed(expected, fingerprint))
+            return replace(seen, outcome="login-refused" if logins else "no-login", error=_one_line(error))
+        except BmcAnswerError as error:
+            return replace(seen, outcome="failed", error=_one_line(error))  # it has a service root, so it is a BMC
     found: Outcome = "identified" if reports else "no-host"
     return replace(seen, outcome=found, reports=tuple(reports), login=login.origin if login is not None else None)
 
 
-def _pinned(key: str, fingerprint: str | None) -> MemoryPins:
-    """The certificate of the first look holds for the whole visit."""
-    return MemoryPins({key: fingerprint} if fingerprint is not None else {})
+async def _log_in(client: AsyncClient, logins: Sequence[Login], key: str, latch: LoginLatch) -> Login | None:
+    """The first login that the BMC takes, over the connections that showed its certificate; None: anonymous."""
+    refused: BmcAuthError | None = None
+    for login in logins:
+        client.become(login.credentials, key=key, latch=latch)
+        try:
+            await client.login()
+        except BmcAuthError as error:
+            refused = error
+        else:
+            return login
+    if refused is not None:
+        raise refused
+    return None
 
 
 def _logins(target: Target, knowledge: Knowledge, root: RootFacts, expected: Expected | None) -> tuple[Login, ...]:
