@@ -60,12 +60,12 @@ def _total(look: Look, wanted: Memory) -> Iterator[Finding]:
         return
     allowed_gib = min(sizes) / 2 if is_summed else TOTAL_TOLERANCE * wanted.total_gib
     off_gib = abs(memory.total_gib - wanted.total_gib)
-    if off_gib > allowed_gib or (is_summed and off_gib == allowed_gib):
+    unsized = [dimm.slot or "?" for dimm in memory.dimms or () if dimm.size_gib is None]
+    if unsized:
+        yield look.unknown("dimm-size", expected, ", ".join(unsized), found=f"{sum(sizes):g} GiB in the others")
+    elif off_gib > allowed_gib or (is_summed and off_gib == allowed_gib):
         hint = _odd_ones(memory.dimms or ()) or "compare the modules with those that `metalwright inspect` lists"
         yield look.fail("memory-total", None, expected, f"{memory.total_gib:g} GiB", hint)
-    elif memory.dimms is not None and len(sizes) < len(memory.dimms):
-        slots = [dimm.slot or "?" for dimm in memory.dimms if dimm.size_gib is None]
-        yield look.unknown("dimm-size", expected, ", ".join(slots))
     elif not is_summed and off_gib > SUMMARY_IS_EXACT * wanted.total_gib:
         yield look.unknown("memory", expected, found=f"{memory.total_gib:g} GiB by the system's summary alone")
 

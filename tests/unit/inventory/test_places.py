@@ -150,3 +150,41 @@ def test_a_part_that_calls_itself_critical_is_named_with_its_place() -> None:
     report = report_of(with_members(machine(), SYS, "Processors", sick))
     assert report.critical_parts == ("CPU1",)
     assert "Health is Critical" in problems_of(report)
+
+
+ERROR = {"error": {"code": "Base.1.8.InternalError"}}
+
+
+def test_gpus_adapters_and_ports_that_answer_an_error_are_there_and_unknown() -> None:
+    """A device that cannot be read is no missing device."""
+    tree = with_members(machine(), SYS, "Processors", CPU)
+    gpus = [{"Id": f"GPU{n}", "Model": "NVIDIA L40S", "SerialNumber": f"L{n}77"} for n in (1, 2)]
+    with_members(tree, CH, "PCIeDevices", *gpus, {"Id": "GPU3"}, {"Id": "NIC1"})
+    with_members(tree, CH, "NetworkAdapters", {"Id": "N1", "Model": "CX7"}, {"Id": "N2"})
+    port = {"MaxSpeedGbps": 400, "LinkNetworkTechnology": "InfiniBand"}
+    with_members(tree, f"{CH}/NetworkAdapters/N1", "Ports", {"Id": "1", **port}, {"Id": "2"})
+    broken = ("PCIeDevices/GPU3", "PCIeDevices/NIC1", "NetworkAdapters/N2", "NetworkAdapters/N1/Ports/2")
+    tree |= {f"{CH}/{name}": ERROR for name in broken}
+    report = report_of(tree)
+    assert [(gpu.slot, gpu.model) for gpu in report.gpus or ()] == [
+        ("GPU1", "NVIDIA L40S"),
+        ("GPU2", "NVIDIA L40S"),
+        ("GPU3", None),
+    ]
+    assert [(nic.slot, [item.link for item in nic.ports]) for nic in report.nics or ()] == [
+        ("N1", ["infiniband", None]),
+        ("N2", []),
+    ]
+
+
+def test_no_gpu_among_devices_that_cannot_all_be_read_is_unknown_not_none() -> None:
+    tree = with_members(with_members(machine(), SYS, "Processors", CPU), CH, "PCIeDevices", {"Id": "1"}, {"Id": "2"})
+    assert report_of(tree).gpus == ()
+    assert report_of({**tree, f"{CH}/PCIeDevices/2": ERROR}).gpus is None
+
+
+def test_a_baseboard_that_cannot_be_read_leaves_gpus_unknown() -> None:
+    tree = with_baseboard(with_members(machine(), SYS, "Processors", CPU), "HGX_Baseboard_0")
+    with_members(tree, CH, "PCIeDevices", {"Id": "1"})
+    assert report_of(tree).gpus == ()
+    assert report_of({**tree, f"{ROOT}/Systems/HGX_Baseboard_0": ERROR}).gpus is None

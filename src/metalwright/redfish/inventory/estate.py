@@ -21,8 +21,8 @@ class Host:
     """One host system with the chassis around it, the managers of it, and the baseboards that serve it.
 
     ``chassis`` are its own, ``shared`` those around several hosts: an enclosure holds their power supplies, and what
-    else it holds is nobody's unless a system links to it. ``has_stray_baseboards``: GPU baseboards are there, and
-    with several hosts nothing tells whose they are.
+    else it holds is nobody's unless a system links to it. ``has_hidden_systems``: there are systems that cannot be
+    read, or GPU baseboards of which nothing tells to which of several hosts they belong.
     """
 
     system: Resource
@@ -30,7 +30,7 @@ class Host:
     managers: tuple[Resource, ...]
     baseboards: tuple[Resource, ...] = ()
     shared: tuple[Resource, ...] = ()
-    has_stray_baseboards: bool = False
+    has_hidden_systems: bool = False
 
     @property
     def box(self) -> Resource | None:
@@ -89,7 +89,8 @@ def _hosts(kinds: Mapping[str, SystemKind], systems: Listing, managers: Listing,
     baseboards = tuple(system for system in systems.resources if kinds[system.uri] == "baseboard")
     if len(hosts) == 1:
         (system,) = hosts
-        return (Host(system, chassis.resources, _managers_of(system, managers.resources), baseboards),)
+        own = _managers_of(system, managers.resources)
+        return (Host(system, chassis.resources, own, baseboards, has_hidden_systems=bool(systems.unreadable)),)
     owners = _owners(hosts, chassis.resources)
     shared = tuple(item for item in chassis.resources if len(owners[_key(item)]) != 1)
     return tuple(
@@ -98,7 +99,7 @@ def _hosts(kinds: Mapping[str, SystemKind], systems: Listing, managers: Listing,
             chassis=tuple(item for item in chassis.resources if owners[_key(item)] == {_key(system)}),
             managers=_managers_of(system, managers.resources),
             shared=shared,
-            has_stray_baseboards=bool(baseboards),
+            has_hidden_systems=bool(baseboards or systems.unreadable),
         )
         for system in hosts
     )

@@ -7,6 +7,7 @@ themselves GPU do not count; two dies of one package count once.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from metalwright.model.report import CANNOT_SEE, Gpu
@@ -16,7 +17,9 @@ from metalwright.redfish.inventory.estate import Host
 from metalwright.redfish.inventory.gpu_packages import Found, gpu_of, once, packages, with_board_names
 from metalwright.redfish.inventory.resource import UNKNOWN, Resource
 from metalwright.redfish.inventory.values import natural_key
-from metalwright.redfish.inventory.walk import Walk, together
+from metalwright.redfish.inventory.walk import Listing, Walk, together
+
+_GPU_ID = re.compile(r"gpu|sxm|oam|accel", re.IGNORECASE)
 
 
 async def read_gpus(walk: Walk, host: Host) -> tuple[Gpu, ...] | None:
@@ -24,21 +27,34 @@ async def read_gpus(walk: Walk, host: Host) -> tuple[Gpu, ...] | None:
     systems = (host.system, *host.baseboards)
     listings = await together(walk.listing(system.link("Processors")) for system in systems)
     processors = _once_by_id([[item for item in listing.resources if _is_gpu_processor(item)] for listing in listings])
-    hidden = [uri for listing in listings for uri in listing.unreadable if "gpu" in uri.casefold()]
+    hidden = _hidden(_unreadable(listings), [item.id for item in processors])
     if processors or hidden:
         found = await together(_of_processor(walk, item) for item in processors if not item.is_absent)
         gpus = [gpu_of(item) for item in with_board_names(packages(once(found)), host)]
-        return _sorted([*gpus, *(Gpu(slot=uri.rstrip("/").rpartition("/")[2]) for uri in hidden)])
-    devices = await _devices(walk, host)
+        return _sorted([*gpus, *hidden])
+    devices, unreadable_devices = await _devices(walk, host)
     if devices:
-        return _sorted([gpu_of(item) for item in packages(devices)])
-    if not any(listing.is_known for listing in listings) or host.is_off or host.has_stray_baseboards:
-        why = ", there are GPU baseboards of an owner that nothing tells" if host.has_stray_baseboards else ""
+        hidden = _hidden(unreadable_devices, [item.resource.id for item in devices])
+        return _sorted([*(gpu_of(item) for item in packages(devices)), *hidden])
+    is_known = any(listing.is_known for listing in listings) and not unreadable_devices
+    if not is_known or host.is_off or host.has_hidden_systems:
+        why = ", and systems beside it cannot be read or are nobody's" if host.has_hidden_systems else ""
         walk.note(host.system.uri, f"says nothing of GPUs{why}: {UNKNOWN}")
         return None
     if not _lists_devices(host):
         walk.note(host.system.uri, f"{CANNOT_SEE} gpus other than its processors")
     return ()
+
+
+def _hidden(uris: Sequence[str], known_ids: Sequence[str]) -> list[Gpu]:
+    """GPUs of which only the slot is known: members that answer an error, named like GPUs or like those known."""
+    families = {_family(item) for item in known_ids}
+    names = [uri.rstrip("/").rpartition("/")[2] for uri in uris]
+    return [Gpu(slot=name) for name in names if _GPU_ID.search(name) or _family(name) in families]
+
+
+def _family(name: str) -> str:
+    return re.sub(r"\d+", "#", name.casefold())
 
 
 def _lists_devices(host: Host) -> bool:
@@ -90,37 +106,43 @@ def _name_of(resource: Resource) -> str | None:
     return next((text for text in texts if accelerators.is_gpu_name(text, maker=maker)), None)
 
 
-async def _devices(walk: Walk, host: Host) -> list[Found]:
+async def _devices(walk: Walk, host: Host) -> tuple[list[Found], list[str]]:
+    """The GPUs of the first place that names some, and the listed devices that cannot be read so far."""
+    unreadable: list[str] = []
     for place in (_pcie_devices, _linked_devices, _hpe_devices, _graphics_controllers):
-        found = await place(walk, host)
+        found, more = await place(walk, host)
+        unreadable += more
         if found:
-            return found
-    return []
+            return found, unreadable
+    return [], unreadable
 
 
-async def _pcie_devices(walk: Walk, host: Host) -> list[Found]:
+async def _pcie_devices(walk: Walk, host: Host) -> tuple[list[Found], list[str]]:
     """What the collections of the chassis list, and that of the system where it is one."""
     targets = [chassis.link("PCIeDevices") for chassis in host.chassis if _is_link(chassis.raw("PCIeDevices"))]
     targets += [host.system.link("PCIeDevices")] if _is_link(host.system.raw("PCIeDevices")) else []
-    listings = await together(walk.listing(target) for target in dict.fromkeys(targets))
-    return await _gpus_among(walk, [item for listing in listings for item in listing.present])
+    return await _gpus_among(walk, await together(walk.listing(target) for target in dict.fromkeys(targets)))
 
 
-async def _linked_devices(walk: Walk, host: Host) -> list[Found]:
+async def _linked_devices(walk: Walk, host: Host) -> tuple[list[Found], list[str]]:
     """What system and chassis link to one by one: some BMCs leave GPUs out of the collections, or have none."""
     linked = [target for chassis in host.chassis for target in chassis.links("Links", "PCIeDevices")]
     linked += host.system.links("PCIeDevices") if isinstance(host.system.raw("PCIeDevices"), list) else ()
     by_id = {target.rstrip("/").rpartition("/")[2]: target for target in linked}
-    return await _gpus_among(walk, list((await walk.linked(by_id.values())).present))
+    return await _gpus_among(walk, [await walk.linked(by_id.values())])
 
 
 def _is_link(value: object) -> bool:
     return isinstance(value, (str, Mapping))
 
 
-async def _gpus_among(walk: Walk, devices: Sequence[Resource]) -> list[Found]:
-    found = await together(_of_device(walk, device) for device in devices)
-    return once([item for item in found if item is not None])
+async def _gpus_among(walk: Walk, listings: Sequence[Listing]) -> tuple[list[Found], list[str]]:
+    found = await together(_of_device(walk, item) for listing in listings for item in listing.present)
+    return once([item for item in found if item is not None]), _unreadable(listings)
+
+
+def _unreadable(listings: Sequence[Listing]) -> list[str]:
+    return [uri for listing in listings for uri in listing.unreadable]
 
 
 async def _of_device(walk: Walk, device: Resource) -> Found | None:
@@ -175,21 +197,24 @@ def _hex(resource: Resource, name: str) -> int | None:
         return None
 
 
-async def _hpe_devices(walk: Walk, host: Host) -> list[Found]:
+async def _hpe_devices(walk: Walk, host: Host) -> tuple[list[Found], list[str]]:
     listings = await together(walk.listing(chassis.link(*quirks.HPE_DEVICES)) for chassis in host.chassis)
-    found = [
+    gpus = [
         _named(device)
         for listing in listings
         for device in listing.present
         if (device.text("DeviceType") or "").casefold() == "gpu" and not accelerators.is_no_gpu(device.text("Name"))
     ]
-    return once([item for item in found if item.kind is not None or item.name is not None])
+    return _known(gpus), _unreadable(listings)
 
 
-async def _graphics_controllers(walk: Walk, host: Host) -> list[Found]:
+async def _graphics_controllers(walk: Walk, host: Host) -> tuple[list[Found], list[str]]:
     """Only known GPUs: every BMC has a graphics controller of its own."""
     listing = await walk.listing(host.system.link("GraphicsControllers"))
-    found = [_named(item) for item in listing.present]
+    return _known([_named(item) for item in listing.present]), []
+
+
+def _known(found: Sequence[Found]) -> list[Found]:
     return once([item for item in found if item.kind is not None or item.name is not None])
 
 

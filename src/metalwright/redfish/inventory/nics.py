@@ -77,8 +77,9 @@ async def _interfaces(walk: Walk, host: Host) -> tuple[Resource, ...] | None:
 async def _adapters(walk: Walk, host: Host) -> list[_Adapter] | None:
     listings = await together(walk.listing(chassis.link("NetworkAdapters")) for chassis in host.chassis)
     found = [resource for listing in listings for resource in listing.present]
-    if found:
-        return await together(_adapter(walk, resource) for resource in _once(found))
+    hidden = [_Adapter(Resource(uri, {}, walk.note)) for listing in listings for uri in listing.unreadable]
+    if found or hidden:
+        return [*await together(_adapter(walk, resource) for resource in _once(found)), *hidden]
     linked = await _of_interfaces(walk, host)
     if linked:
         return linked
@@ -119,6 +120,8 @@ async def _adapter(walk: Walk, resource: Resource) -> _Adapter:
     for port in ports.present:
         if not quirks.is_settings_twin(port.uri) and not _is_fibre_channel(port):
             adapter.ports[port.uri.rstrip("/")] = _port(port)
+    for uri in ports.unreadable:
+        adapter.ports[uri.rstrip("/")] = _Port(uri.rstrip("/").rpartition("/")[2])
     if not adapter.ports or not ports.is_complete or any(port.mac is None for port in adapter.ports.values()):
         await _add_functions(walk, adapter)
     return adapter
@@ -133,7 +136,9 @@ async def _ports(walk: Walk, adapter: Resource) -> Listing:
         more = await walk.linked(target for target in named if target not in listed)
         if listing.present or more.present:
             complete = listing.is_complete and more.is_complete
-            return replace(listing, resources=(*listing.resources, *more.resources), is_complete=complete)
+            hidden = (*listing.unreadable, *more.unreadable)
+            resources = (*listing.resources, *more.resources)
+            return replace(listing, resources=resources, unreadable=hidden, is_complete=complete)
     return listing
 
 
