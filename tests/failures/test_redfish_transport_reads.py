@@ -151,9 +151,9 @@ def test_rt_18_a_slow_collection_is_slow_and_not_down(tmp_path: Path) -> None:
     """Resources known to be slow have their own, longer time, are asked once, and a site can name more of them."""
     spec = machine(1)
     with bmc() as service:
-        rule(service, "GET", "FirmwareInventory$", delay_s=1.6)
+        rule(service, "GET", "FirmwareInventory$", delay_s=3)
         host = service.url.removeprefix("https://").partition(":")[0]
-        site = make_site(tmp_path, [{**node_of(spec), "bmc_address": host}], port_of(service), read_timeout_s=0.8)
+        site = make_site(tmp_path, [{**node_of(spec), "bmc_address": host}], port_of(service), read_timeout_s=2)
         run = site.run("inspect", "lab-1", "--json")
         assert len(report(run)["firmware"]) == 2
         assert len(service.traffic.of("GET", "FirmwareInventory")) == 1
@@ -161,9 +161,9 @@ def test_rt_18_a_slow_collection_is_slow_and_not_down(tmp_path: Path) -> None:
 
 def test_rt_18_a_site_names_its_own_slow_resources(tmp_path: Path) -> None:
     with bmc() as service:
-        rule(service, "GET", "Storage$", delay_s=1.6)
+        rule(service, "GET", "Storage$", delay_s=3)
         host = service.url.removeprefix("https://").partition(":")[0]
-        settings = {"read_timeout_s": 0.8, "slow_paths": {"/Storage": 5}}
+        settings = {"read_timeout_s": 2, "slow_paths": {"/Storage": 20}}
         site = make_site(tmp_path, [{**node_of(machine(1)), "bmc_address": host}], port_of(service), **settings)
         assert len(report(site.run("inspect", "lab-1", "--json"))["drives"]) == 1
         assert len(service.traffic.of("GET", "/Storage")) == 1
