@@ -7,7 +7,7 @@ no redirect leaves the host or goes back to http; nothing outlasts the client's 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from time import time as wall_clock
 from urllib.parse import urljoin, urlsplit
@@ -56,7 +56,8 @@ def transact(state: BmcState, request: Request) -> Exchange[Response]:
             state.has_answered = True
             delay_s = _after_response(state, request, outcome, tries)
             if delay_s is None:
-                return outcome
+                is_for_later = outcome.status == 202
+                return replace(outcome, request=state.where(request.method, request.path)) if is_for_later else outcome
         elif isinstance(outcome, TransportFailure):
             delay_s = _after_failure(state, request, outcome, tries)
         else:
@@ -186,7 +187,7 @@ def _redirect_target(state: BmcState, request: Request, response: Response, trie
             where=state.where(request.method, request.path),
             status=response.status,
             expected=f"an answer, or one redirect on {old.scheme}://{old.hostname}",
-            found=f"Location: {shorten(location)}",
+            found=f"HTTP {response.status}; Location: {shorten(location)}",
             hint="nothing was sent there; check the address of the BMC",
         )
     path = new.path + (f"?{new.query}" if new.query else "")

@@ -77,7 +77,7 @@ def follow(state: BmcState, response: Response, *, timeout_s: float, poll_s: flo
     if uri is None:
         raise BmcAnswerError(
             "the BMC took the request for later but does not say where to look",
-            where=state.base_url,
+            where=response.request or state.base_url,
             status=202,
             expected="a Location header naming a task",
             found=describe(response, state.secrets),

@@ -140,6 +140,8 @@ class Response:
     status: int
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     body: bytes = field(default=b"", repr=False)
+    request: str = ""
+    """``METHOD URL`` that a 202 answers: its task is followed elsewhere."""
 
     @property
     def is_success(self) -> bool:

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import re
 import ssl
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from itertools import cycle
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.redfish.player import answer, make_state, refusal
+from tests.unit.redfish.player import Play, answer, make_state, refusal
 
 from metalwright.errors import (
     BmcAnswerError,
@@ -17,13 +21,14 @@ from metalwright.errors import (
     BmcUnreachableError,
     RedfishError,
 )
-from metalwright.redfish import MemoryPins
+from metalwright.redfish import Credentials, MemoryPins
 from metalwright.redfish.collections import list_members
-from metalwright.redfish.dialogue import bounded, perform, read
+from metalwright.redfish.dialogue import bounded, perform, read, write
 from metalwright.redfish.pinning import ensure_pin, handshake_failure
 from metalwright.redfish.policy import transact
-from metalwright.redfish.state import Limits
-from metalwright.redfish.wire import FailureKind, Outcome, Request, Response, Send, TransportFailure
+from metalwright.redfish.sessions import ensure_session
+from metalwright.redfish.state import BmcState, Limits
+from metalwright.redfish.wire import Exchange, FailureKind, Outcome, Request, Response, Send, TransportFailure
 
 GET = Request("GET", "/redfish/v1/Systems/1", is_authenticated=False)
 POST = Request("POST", "/redfish/v1/Systems/1/Actions/ComputerSystem.Reset", {"ResetType": "On"}, False)
@@ -298,17 +303,47 @@ OUTCOMES = st.one_of(
     st.builds(TransportFailure, st.sampled_from(FailureKind), st.just("x")),
     st.builds(
         Response,
-        st.integers(100, 599),
+        st.one_of(st.integers(100, 599), st.sampled_from([200, 201, 202, 301, 308, 401, 404, 412, 503])),
         st.lists(
             st.tuples(
                 st.sampled_from(["location", "retry-after", "etag", "content-type", "x-auth-token"]),
-                st.text(max_size=8),
+                st.one_of(st.text(max_size=8), st.sampled_from(["/redfish/v1/x/", "https://other.example/x"])),
             ),
             max_size=3,
         ).map(tuple),
         st.one_of(st.binary(max_size=20), st.sampled_from([b"{}", b"[]", b'{"error":{}}', b'{"error":[1]}'])),
     ),
 )
+
+
+QUESTIONS: tuple[Callable[[BmcState], Exchange[Any]], ...] = (
+    lambda state: read(state, "/redfish/v1/Systems/1"),
+    lambda state: write(state, Request("PATCH", "/redfish/v1/Systems/1", {"AssetTag": "x"})),
+    lambda state: write(state, Request("POST", "/redfish/v1/Systems/1/Actions/x", {})),
+    lambda state: list_members(state, "/redfish/v1/Systems"),
+    lambda state: ensure_session(state),
+)
+
+
+def failure_of(play: Play, exchange: Exchange[Any], outcomes: Iterable[Outcome]) -> RedfishError | None:
+    try:
+        play.run(exchange, outcomes)
+    except RedfishError as error:
+        return error
+    return None
+
+
+@settings(deadline=None)
+@given(st.lists(OUTCOMES, min_size=6, max_size=6), st.sampled_from(QUESTIONS))
+def test_every_error_names_host_method_path_and_status(
+    outcomes: list[Outcome], ask: Callable[[BmcState], Exchange[Any]]
+) -> None:
+    state, play = make_state(credentials=Credentials("alice", "s3cret-pa55"))
+    error = failure_of(play, ask(state), cycle(outcomes))
+    if error is not None:
+        assert re.match(r"(GET|POST|PATCH|DELETE) https://10\.0\.0\.1:443/redfish/v1", error.where), error
+        assert error.status is None or f"HTTP {error.status}" in str(error)
+        assert "s3cret-pa55" not in str(error)
 
 
 @settings(deadline=None)
