@@ -15,7 +15,7 @@ from metalwright.redfish.walking import Found, Topology, follow, members_of
 from metalwright.redfish.wire import Exchange, JsonObject
 
 Noun = Callable[[BmcState, Topology], Exchange[Found]]
-NO_EVENTS = re.compile(r"console|dump|journal|telemetry|debug|crash|hostlogger|postcode|securityaudit", re.IGNORECASE)
+NO_EVENTS = re.compile(r"console|dump|journal|telemetry|debug|crash|hostlogger|postcode|audit", re.IGNORECASE)
 """Names of log services that hold something else; reading some of them takes minutes."""
 
 
@@ -55,9 +55,19 @@ def noun_event_logs(starts: Mapping[str, Noun]) -> Noun:
                 page = yield from read(state, log.entries_uri)
                 count = page.get("Members@odata.count")
                 logs.setdefault(log.entries_uri, {**asdict(log), "entries": count if isinstance(count, int) else None})
-        return Found("/redfish/v1/", {"logs": list(logs.values()), "problems": problems})
+        return Found("/redfish/v1/", {"logs": _with_own_names(list(logs.values())), "problems": problems})
 
     return noun
+
+
+def _with_own_names(logs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Give logs that share a name the name of their owner as well: ``Systems/1 Log1``."""
+    names = [log["name"] for log in logs]
+    for log in logs:
+        if names.count(log["name"]) > 1:
+            owner = log["uri"].rstrip("/").split("/")[-4:-2]
+            log["name"] = f"{'/'.join(owner)} {log['name']}"
+    return logs
 
 
 def _logs_of(state: BmcState, topology: Topology, start: Noun, problems: list[str]) -> Exchange[list[EventLog]]:

@@ -70,19 +70,21 @@ class Bench:
 
     def run(self, operation: Callable[..., Any], *, data: dict[str, Any] | None = None, **arguments: Any) -> Outcome:
         """Run an operation (or a deploy) to its end, as ``pyinfra -y --diff`` does."""
-        return run_deploy(self.site, _alone(operation, arguments), self.node, **(data or {}))
+        return run_deploy(self.site, alone(operation, arguments), self.node, **(data or {}))
 
     def preview(self, operation: Callable[..., Any], **arguments: Any) -> list[str]:
         """The lines that ``--dry --diff`` shows."""
-        return run_deploy(self.site, _alone(operation, arguments), self.node, is_dry=True).diff
+        return run_deploy(self.site, alone(operation, arguments), self.node, is_dry=True).diff
 
 
-def _alone(operation: Callable[..., Any], arguments: dict[str, Any]) -> Callable[..., Any]:
+def alone(operation: Callable[..., Any], arguments: dict[str, Any]) -> Callable[..., Any]:
+    """Return a deploy that runs one operation (or another deploy)."""
+
     @deploy("Bench")
-    def alone() -> None:
+    def bench() -> None:
         operation(**arguments)
 
-    return alone
+    return bench
 
 
 @contextmanager

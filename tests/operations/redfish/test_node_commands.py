@@ -18,6 +18,7 @@ from metalwright.cli.app import run
 from metalwright.journal.journal import Journal
 from metalwright.journal.opening import open_sqlite
 from metalwright.model.phase import NodeState
+from metalwright.operations.redfish import power
 from metalwright.redfish.consoles import console_ways
 
 NODE = "lab-1"
@@ -108,6 +109,8 @@ def test_where_a_workload_may_run_somebody_must_confirm(cli: Cli) -> None:
 
 
 def test_the_event_log_is_shown_newest_last_and_cleared_after_it_was_kept(cli: Cli) -> None:
+    assert cli.bench.run(power.state, wanted="Off").is_ok
+    assert cli.bench.run(power.state, wanted="On").is_ok
     _, out, _ = cli("sel", NODE, "--json", "-n", "5")
     entries = json.loads(out)["entries"]
     assert len(entries) == 5
