@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from scripts.reference import agent_protocol, commands, errors, failures, pyinfra_parts, state_table
+from scripts.reference import agent_protocol, commands, errors, failures, pyinfra_parts, review, state_table
 
 from metalwright.loading.schemas import SCHEMA_NAMES, render_schema
 
@@ -26,6 +26,7 @@ def pages() -> dict[str, str]:
         "errors.md": NOTE + errors.render(),
         "failures.md": NOTE + failures.render(),
         "pyinfra.md": NOTE + pyinfra_parts.render(),
+        "review.md": NOTE + review.render(),
         "state-table.md": NOTE + state_table.render(),
         **schemas,
     }

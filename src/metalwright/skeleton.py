@@ -15,6 +15,9 @@ _DOT_FILES = {
     "gitattributes": ".gitattributes",
     "pre-commit-config.yaml": ".pre-commit-config.yaml",
     "README.md": "README.md",
+    "github-review.yaml": ".github/workflows/review.yaml",
+    "codeowners": ".github/CODEOWNERS",
+    "gitlab-ci.yml": ".gitlab-ci.yml",
 }
 
 

@@ -87,7 +87,6 @@ def diff_blueprints(
     for item in changes:
         typer.echo(f"{item.section}: {item.path}: {item.from_ or 'not set'} → {item.to or 'not set'}")
         typer.echo(f"    {item.risk}: {RISK_WORDS[item.risk]}")
-    typer.echo(
-        f"{before.ref} → {after.ref}: {len(changes)} difference(s), {needed_part(before, after) or 'no'} version"
-    )
+    part = needed_part(before, after)
+    typer.echo(f"{before.ref} → {after.ref}: {len(changes)} difference(s), {f'a {part}' if part else 'no new'} version")
     return 2 if changes else 0
