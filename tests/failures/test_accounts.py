@@ -347,3 +347,30 @@ def test_ac_13_a_read_only_vlan_is_a_refusal_that_names_the_property(make: MakeS
     run = run_deploy(site, address)
     assert not run.is_ok
     assert "Base.1.8.PropertyNotWritable" in run.text
+
+
+def test_what_the_dry_run_showed_is_what_was_written(make: MakeSite) -> None:
+    site = make("hardening: {lockout: {threshold: 3}, syslog: [10.0.0.9], lockdown: true}\n", oem="dell")
+    system = site.machines["lab-1"].system
+    for deploy, changed in ((credentials, 2), (harden, 5)):
+        before = site.writes("lab-1")
+        shown = run_deploy(site, deploy, is_dry=True)
+        assert site.writes("lab-1") == before
+        done = run_deploy(site, deploy)
+        assert done.is_ok, done.text
+        assert (done.diff, done.changed) == (shown.diff, shown.planned)
+        assert len(done.changed) == changed
+        check_second_run(site, deploy)
+    manager = system.state.manager
+    assert shown.diff == [
+        "IPMI: True → False",
+        "HTTP: True → False",
+        "remote syslog: other servers or off → 10.0.0.9",
+        "AccountLockoutThreshold: 5 → 3",
+        "account admin: True → False",
+        "factory passwords of admin: not tried → refused",
+        "lockdown: False → True",
+    ]
+    assert (manager.ipmi_enabled, manager.http_enabled, manager.is_locked) == (False, False, True)
+    assert (manager.syslog_servers, system.state.lockout_threshold) == (["10.0.0.9"], 3)
+    assert not account(site, "admin").enabled  # type: ignore[union-attr]  # it is there
