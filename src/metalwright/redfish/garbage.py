@@ -10,7 +10,7 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_THRESHOLDS = (200_000, 20, 100)
+_THRESHOLDS = (100_000, 10, 10)
 
 
 @contextmanager

@@ -42,9 +42,9 @@ async def read_reports(
         BmcUnreachableError: the BMC stopped answering.
         BmcAnswerError: the service root or the list of systems cannot be read.
     """
-    walk = Walk(reader, read_budget)
-    estate = await read_estate(walk)
-    return await together(_report(walk, estate, host, address, parts) for host in estate.hosts)
+    with Walk(reader, read_budget) as walk:
+        estate = await read_estate(walk)
+        return await together(_report(walk, estate, host, address, parts) for host in estate.hosts)
 
 
 _READERS: dict[Part, Callable[[Walk, Host], Coroutine[Any, Any, Any]]] = {
@@ -90,9 +90,9 @@ async def read_identities(
 
     Raises: as :func:`read_reports`.
     """
-    walk = Walk(reader, read_budget)
-    estate = await read_estate(walk, with_chassis=False)
-    return await together(_identity(walk, estate, host, address) for host in estate.hosts)
+    with Walk(reader, read_budget) as walk:
+        estate = await read_estate(walk, with_chassis=False)
+        return await together(_identity(walk, estate, host, address) for host in estate.hosts)
 
 
 async def _identity(walk: Walk, estate: Estate, host: Host, address: str | None) -> HardwareReport:

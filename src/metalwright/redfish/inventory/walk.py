@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from metalwright.errors import BmcAuthError, BmcCertificateError, BmcUnreachableError, RedfishError
 from metalwright.model.report import Problem
@@ -76,6 +76,14 @@ class Walk:
         self._expand: str | None = None
         self._verified: set[str] = set()
         self._expansions: dict[str, asyncio.Task[dict[str, dict[str, Any]]]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Let go of all that was read: resources point back here, and a fleet would wait for the garbage collector."""
+        self._answers.clear()
+        self._expansions.clear()
 
     def why(self, *uris: str | None) -> RedfishError | None:
         """Why the first of ``uris`` that could not be read was not readable."""
