@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import asyncio
+import gc
+import weakref
 from collections.abc import Mapping
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from tests.unit.inventory.trees import ROOT, SYS, collection, link, machine, with_members
@@ -108,3 +112,21 @@ async def test_an_unreadable_list_of_systems_is_an_error_not_an_empty_bmc() -> N
     reader = Failing(machine(), BmcRefusedError("internal error", status=500), f"{ROOT}/Systems")
     with pytest.raises(Exception, match="list of systems"):
         await read_reports(reader)
+
+
+def test_nothing_of_a_pass_stays_when_its_report_is_made() -> None:
+    """A resource knows its walk and the walk its resources: a sweep over a fleet would pile them up."""
+    walks: list[weakref.ref[Walk]] = []
+
+    def remember(reader: Any, budget: int) -> Walk:
+        walk = Walk(reader, budget)
+        walks.append(weakref.ref(walk))
+        return walk
+
+    gc.disable()
+    try:
+        with patch("metalwright.redfish.inventory.report.Walk", remember):
+            asyncio.run(read_reports(CapturedTree(machine())))
+        assert [walk() for walk in walks] == [None]
+    finally:
+        gc.enable()
