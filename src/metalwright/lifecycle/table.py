@@ -20,6 +20,7 @@ from metalwright.lifecycle.observations import (
     SoftwareObservation,
 )
 from metalwright.lifecycle.timing import Timing
+from metalwright.matching.witnesses import PERSON, witness_of
 
 __all__ = ["Timing", "decide"]
 
@@ -92,6 +93,15 @@ def _match(seen: MatchObservation) -> Decision:
             expected="; ".join(f"{item.slot or item.code}: {item.expected}" for item in contradictions),
             found="; ".join(f"{item.slot or item.code}: {item.found}" for item in contradictions),
             hint=contradictions[0].hint or f"see `metalwright match {seen.result.node}`",
+        )
+    for_people = [item for item in seen.result.findings if witness_of(item.code) is PERSON]
+    if for_people:
+        return Failed(
+            code="match",
+            what="neither the BMC nor an operating system can tell this; a person must look into the machine",
+            expected="; ".join(f"{item.code}: {item.expected}" for item in for_people),
+            found="; ".join(f"{item.code}: {item.found}" for item in for_people),
+            hint=for_people[0].hint or f"see `metalwright match {seen.result.node}`",
         )
     deferred = tuple(f"{item.code} {item.slot or ''}".strip() for item in seen.result.findings)
     return Done({"verdict": seen.result.verdict}, deferred=deferred)

@@ -89,6 +89,14 @@ def test_the_bmc_is_moved_once_and_then_awaited_at_its_new_address() -> None:
     assert isinstance(decide(AddressObservation("10.0.0.2", "10.0.0.2", True), History(), TIMING), Done)
 
 
+def test_what_only_a_person_can_tell_stops_early_and_says_what_to_write_down() -> None:
+    unknown = Finding(code="unknown-psus", verdict="DEFERRED", expected="6", found="unknown", hint="count them")
+    seen = MatchObservation(MatchResult(node="n1", verdict="DEFERRED", findings=(unknown,)))
+    decision = decide(seen, History(), TIMING)
+    assert isinstance(decision, Failed)
+    assert (decision.code, decision.hint) == ("match", "count them")
+
+
 def test_firmware_that_is_too_old_fails_and_an_unknown_version_is_deferred_not_passed() -> None:
     old = VersionCheck("bmc", ">=1.4", "1.0", holds=False)
     unknown = VersionCheck("gpu", ">=96", None, holds=None)
