@@ -250,7 +250,6 @@ def _behaviour(state: BmcState, topology: Topology) -> Exchange[Found]:
     value = {
         "vendor": behaviour.vendor,
         "quirks": list(behaviour.names),
-        "boot_always_enabled": behaviour.boot_always_enabled,
         "virtual_cd_targets": list(behaviour.virtual_cd_targets),
         "is_boot_mode_sent": behaviour.is_boot_mode_sent,
         "http_boot_attributes": list(behaviour.http_boot_attributes),

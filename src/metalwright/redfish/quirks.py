@@ -24,8 +24,6 @@ class Behaviour:
     """Last parts of message ids after which a *write* was surely not done and may be sent again."""
     sessions_full_ids: frozenset[str] = frozenset({"RAC0218", "SessionLimitExceeded"})
     login_refused_ids: frozenset[str] = frozenset({"UnauthorizedLoginAttempt", "InvalidCredentials", "AccountLocked"})
-    boot_always_enabled: bool = False
-    """Send ``BootSourceOverrideEnabled`` even when it does not change."""
     virtual_cd_targets: tuple[str, ...] = ("Cd", "UsbCd")
     """Boot targets that start the virtual CD, best first."""
     is_boot_mode_sent: bool = True
@@ -47,12 +45,6 @@ class Quirk:
 
 
 QUIRKS: tuple[Quirk, ...] = (
-    Quirk(
-        name="supermicro-boot-enabled-always",
-        vendors=("supermicro",),
-        changes={"boot_always_enabled": True},
-        evidence="ironcore-dev/metal-operator PR 985: an override without Enabled is accepted and ignored",
-    ),
     Quirk(
         name="supermicro-usb-cd",
         vendors=("supermicro",),

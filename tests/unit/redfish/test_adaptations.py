@@ -3,10 +3,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.unit.redfish.player import answer, make_state, refusal
 
 from metalwright.errors import BmcRefusedError
-from metalwright.redfish.adaptations import adapt
+from metalwright.redfish.adaptations import adapt, merged, opposite
 from metalwright.redfish.dialogue import write
 from metalwright.redfish.wire import Outcome, Request, Send
 
@@ -107,3 +109,30 @@ def test_the_adapted_write_counts() -> None:
     ]
     request = Request("PATCH", SYSTEM, {"Boot": {"BootSourceOverrideTarget": "Cd"}}, is_authenticated=False)
     assert play.run(write(state, request), script).status == 204
+
+
+def test_what_one_bmc_taught_is_said_at_once_to_the_next_of_its_platform() -> None:
+    state, play = make_state()
+    request = Request("POST", INSERT, {"Image": "http://h/i.iso"}, is_authenticated=False)
+    wants = refusal(400, "Base.1.12.ActionParameterMissing", "VirtualMedia.InsertMedia", "TransferProtocolType")
+    play.run(write(state, request), [wants, answer(204)])
+    other, again = make_state(forms=state.forms)
+    again.run(write(other, request), [answer(204)])
+    assert again.sent[0].body == {"Image": "http://h/i.iso", "TransferProtocolType": "HTTP"}
+
+
+def test_a_form_that_another_bmc_of_the_platform_refuses_gives_way_to_the_plain_one() -> None:
+    state, play = make_state()
+    state.forms.keep("node-1", ["future-state"])
+    request = Request("PATCH", SYSTEM, {"Boot": {"BootSourceOverrideTarget": "Cd"}}, is_authenticated=False)
+    play.run(write(state, request), [answer(404), answer(404), answer(200, {}), answer(204)])
+    assert [(step.method, step.target) for step in play.sent][-1] == ("PATCH", SYSTEM)
+    assert len(play.sent) == 4
+
+
+@given(st.lists(st.sampled_from(["boot+mode", "boot-mode", "media+MediaType", "media-MediaType", "future-state"])))
+def test_a_form_and_its_contrary_are_never_kept_together(names: list[str]) -> None:
+    kept = merged((), names)
+    assert len(set(kept)) == len(kept)
+    assert not any(opposite(name) in kept for name in kept if "+" in name)
+    assert not names or kept[-1] == names[-1]

@@ -67,7 +67,10 @@ def _duration(seen: dict[str, Any], is_persistent: bool) -> str:
 
 
 def _set(seen: dict[str, Any], choice: Choice, enabled: str) -> Commands:
-    """Yield the override with its read-back: target, duration, and the mode where it was changed."""
+    """Yield the override with its read-back: target, duration, and the mode where it was changed.
+
+    The duration is always sent: an override without it is accepted and ignored by some (metal-operator PR 985).
+    """
     boot: dict[str, Any] = {
         "BootSourceOverrideTarget": choice.target,
         "BootSourceOverrideEnabled": enabled,
