@@ -25,7 +25,12 @@ ENTRIES = 200
 BUDGET_S = 30.0
 """No further resource is read after so many seconds: evidence must not hold up what it is collected for."""
 
-SENSORS = ("@chassis/Thermal", "@chassis/Power", "@chassis/EnvironmentMetrics")
+SENSORS = (
+    "@chassis/Thermal",
+    "@chassis/ThermalSubsystem/ThermalMetrics",
+    "@chassis/Power",
+    "@chassis/EnvironmentMetrics",
+)
 NO_READS = "evidence-"
 """The form that is learned where reading restarted the host."""
 
@@ -123,11 +128,14 @@ def readings_of(body: Any) -> Iterator[dict[str, Any]]:
                 if item.get(key) is not None:
                     status = item.get("Status")
                     health = status.get("Health") if isinstance(status, Mapping) else None
-                    name = item.get("Name") or item.get("MemberId") or item.get("DataSourceUri")
+                    name = (
+                        item.get("Name") or item.get("DeviceName") or item.get("MemberId") or item.get("DataSourceUri")
+                    )
                     yield {"name": name, "reading": item[key], "unit": unit, "health": health}
                     break
 
 
+_NAMES = ("Name", "DeviceName", "MemberId", "DataSourceUri")
 _READINGS = {"ReadingCelsius": "Cel", "ReadingVolts": "V", "PowerConsumedWatts": "W", "PowerOutputWatts": "W"}
 _READINGS |= {"Reading": ""}
 
