@@ -42,13 +42,13 @@ class Fleet:
     def __init__(self, pid: int, port: int, control: str) -> None:
         self.pid = pid
         self._control = control
-        listed = self._get("/bmcs")
+        listed = self.get("/bmcs")
         rows: list[dict[str, Any]] = listed if isinstance(listed, list) else listed["bmcs"]
         self.bmcs = [Bmc(f"https://{row['address']}:{port}", USER, f"FACTORY{str(row['serial'])[-6:]}") for row in rows]
 
     def counters(self) -> dict[str, int]:
         """Totals since the start."""
-        counters: dict[str, int] = self._get("/counters")
+        counters: dict[str, int] = self.get("/counters")
         return counters
 
     def cpu_s(self) -> float:
@@ -56,9 +56,16 @@ class Fleet:
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / 100
 
-    def _get(self, path: str) -> Any:
+    def get(self, path: str) -> Any:
+        """What the control port answers."""
         with urllib.request.urlopen(self._control + path, timeout=30) as answer:
             return json.load(answer)
+
+    def post(self, path: str, body: Any) -> None:
+        """Tell the control port something, for example a fault."""
+        data, headers = json.dumps(body).encode(), {"Content-Type": "application/json"}
+        request = urllib.request.Request(self._control + path, data, headers, method="POST")
+        urllib.request.urlopen(request, timeout=30).close()
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ Judged by what the BMCs saw and by what is in force on them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -163,6 +164,17 @@ def test_a_preview_writes_nothing(fleet: Fleet) -> None:
 def test_only_the_machines_that_cannot_be_right_fail(fleet: Fleet) -> None:
     assert {name for name in CASES if not fleet.is_ok(name, FIRST)} == REFUSED | FAILED
     assert fleet.site.open_sessions() == 0
+
+
+def test_what_the_preview_showed_is_what_was_written(fleet: Fleet) -> None:
+    for name in GOOD:
+        said = fleet.said(name, PREVIEW)
+        shown = re.findall(r"\s(\w+): [^→]+ → (\w+)(?: \(reset \d\))?\W*$", said, re.MULTILINE)
+        written = {key: value for sent in fleet.patched(name, FIRST) for key, value in sent.items()}
+        assert dict(shown) == {key: "true" if value is True else str(value) for key, value in written.items()}, name
+        restarts = re.search(r"restarts: (\d)", said)
+        assert restarts is not None
+        assert fleet.steps(name, FIRST).count("Reset") == int(restarts[1])
 
 
 def test_bi_01_a_change_gets_its_apply_time_or_its_job(fleet: Fleet) -> None:
