@@ -191,10 +191,13 @@ def _is_right(fleet: Fleet, bmc: Bmc) -> bool:
 
 
 def _is_explained(text: str, node: str) -> bool:
-    """Whether the node has an error with a cause and a next action."""
-    lines = [line for line in text.splitlines() if f"[{node}]" in line]
-    said = "\n".join(lines)
-    return bool(lines) and "hint:" in said and "unexpected" not in said
+    """Whether the node has an error with a cause and a next action; lines without a name go on with the last one."""
+    said, is_here = [], False
+    for line in text.splitlines():
+        is_here = f"[{node}]" in line if line.lstrip().startswith("[") else is_here
+        said += [line] if is_here else []
+    whole = "\n".join(said)
+    return "hint:" in whole and "unexpected" not in whole
 
 
 def main() -> int:

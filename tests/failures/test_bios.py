@@ -169,7 +169,7 @@ def test_only_the_machines_that_cannot_be_right_fail(fleet: Fleet) -> None:
 def test_what_the_preview_showed_is_what_was_written(fleet: Fleet) -> None:
     for name in GOOD:
         said = fleet.said(name, PREVIEW)
-        shown = re.findall(r"\s(\w+): [^→]+ → (\w+)(?: \(reset \d\))?\W*$", said, re.MULTILINE)
+        shown = re.findall(r"\]\s+(\w+): [^→\n]+ → (\w+)(?: \(reset \d\))?$", said, re.MULTILINE)
         written = {key: value for sent in fleet.patched(name, FIRST) for key, value in sent.items()}
         assert dict(shown) == {key: "true" if value is True else str(value) for key, value in written.items()}, name
         restarts = re.search(r"restarts: (\d)", said)

@@ -110,8 +110,20 @@ def refusal_error(
             hint="look who else writes to this BMC, then try again",
         )
     return details.refused(
-        "the BMC refused the request" if response.status < 500 else "the BMC failed to carry out the request"
+        "the BMC refused the request" if response.status < 500 else "the BMC failed to carry out the request",
+        hint=_next_action(response.status),
     )
+
+
+def _next_action(status: int) -> str:
+    """What a person can do about a refusal that says no more than its status."""
+    if status == 403:
+        return "give the account that privilege, or see whether the BMC is in lockdown"
+    if status in (404, 405, 501):
+        return "this BMC does not offer it: update its firmware, or do it in its own menus"
+    if status >= 500:
+        return "try again; if it stays so, restart the BMC"
+    return "look what the BMC holds already (`metalwright sel`), and whether it is in lockdown"
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,7 @@ QUEUE_S = 120.0
 """How long an emptied queue may still show jobs (jetlag PR 778: iDRAC needs about two minutes)."""
 
 MAX_RESTARTS = 8
+NOT_TAKEN = "look in the setup menu for a setup password or a lock, and on the BMC for another job; then run again"
 Value = str | int | bool
 
 
@@ -149,7 +150,7 @@ def _restart_with(seen: Mapping[str, Any], step: BiosStep, queue: Mapping[str, A
         yield patch(seen["settings_uri"], body)
         shown = look(BiosAttributes) if state.current_stage == StateStage.Execute else seen
         if shown is None or shown["pending"]:
-            yield expect(seen["settings_uri"], {"Attributes": _expected(step.stage, seen)})
+            yield expect(seen["settings_uri"], {"Attributes": _expected(step.stage, seen)}, hint=NOT_TAKEN)
     if step.needs_job:
         yield post(queue["uri"], {"TargetSettingsURI": seen["settings_uri"]}, is_unproven=True)
     yield from restart_commands(look(Power))
@@ -167,7 +168,7 @@ def _await(
             yield expect("@system/SecureBoot", {"SecureBootCurrentBoot": seen["secure_boot_pending"]}, within_s=wait_s)
         return
     values = {**step.stage, **{change.attribute: change.value for change in plan.pending}}
-    yield expect("@system/Bios", {"Attributes": _expected(values, seen)}, within_s=wait_s)
+    yield expect("@system/Bios", {"Attributes": _expected(values, seen)}, within_s=wait_s, hint=NOT_TAKEN)
 
 
 def _report_undeclared(
@@ -217,7 +218,7 @@ def _announced(plan: BiosPlan, step: BiosStep) -> Iterator[str]:
 
 
 def _no_way(step: BiosStep) -> DeployError:
-    hint = None
+    hint = "update the BMC's firmware, or set the attributes in the setup menu of the machine"
     if step.kind == "blocked":
         hint = "wait for it; a job that is stuck is removed with --data clear_jobs=ID[,ID…] (or all)"
     return DeployError(step.why, where=host.name, hint=hint)

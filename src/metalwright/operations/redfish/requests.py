@@ -14,7 +14,7 @@ from pyinfra.api.facts import FactBase
 from pyinfra.api.state import StateStage
 from pyinfra.context import host, state
 
-from metalwright.errors import MetalwrightError
+from metalwright.errors import DeployError, MetalwrightError
 
 P = ParamSpec("P")
 
@@ -132,6 +132,7 @@ def expect(
     unlike: Mapping[str, Any] | None = None,
     within_s: float = 0,
     is_optional: bool = False,
+    hint: str | None = None,
 ) -> StringCommand:
     """Fail unless the resource shows these values, and none of ``unlike``, within the time.
 
@@ -139,6 +140,7 @@ def expect(
     """
     options: list[str | QuoteString] = ["--within", f"{within_s:g}"] if within_s else []
     options += ["--unlike", _json(unlike)] if unlike else []
+    options += ["--hint", QuoteString(hint)] if hint else []
     return StringCommand("EXPECT", QuoteString(uri), _json(wanted), *options, *(["--optional"] if is_optional else []))
 
 
@@ -158,7 +160,8 @@ def refuse(reason: object) -> StringCommand:
 
 def unreadable(what: str) -> StringCommand:
     """Refuse because a fact is missing: what is unknown is never changed."""
-    return refuse(f"the BMC did not tell {what}, so nothing is changed")
+    hint = "see the error above; run again when the BMC tells it"
+    return refuse(DeployError(f"the BMC did not tell {what}, so nothing is changed", where=host.name, hint=hint))
 
 
 def show_diff(lines: Iterable[str]) -> None:
