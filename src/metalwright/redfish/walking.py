@@ -64,7 +64,8 @@ def members_of(state: BmcState, point: Found, problems: list[str]) -> Exchange[l
         uris = [item.get("@odata.id") for item in point.value if isinstance(item, Mapping)]
         listed = Collection(point.uri, tuple(Member(uri) for uri in uris if isinstance(uri, str) and uri))
     else:
-        listed = yield from list_members(state, point.uri, point.value if "Members" in point.value else None)
+        is_page = isinstance(point.value, dict) and "Members" in point.value
+        listed = yield from list_members(state, point.uri, point.value if is_page else None)
     problems += [f"{point.uri}: {problem}" for problem in listed.problems]
     found: list[Found] = []
     for member in listed.members:

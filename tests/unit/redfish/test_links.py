@@ -4,7 +4,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.unit.redfish.player import answer, make_state, refusal
 
@@ -139,6 +139,7 @@ JSON = st.recursive(
     st.sampled_from([*(f"@{noun}" for noun in sorted(NOUNS)), "@system/Storage/*/Drives/*", "@root/Systems/*/Bios"]),
     st.dictionaries(st.sampled_from(sorted(bmc())), JSON, max_size=6),
 )
+@example("@system", {"/redfish/v1/": {"Systems": False}})
 def test_no_shape_of_answers_crashes_the_walk(expression: str, changes: dict[str, Any]) -> None:
     with suppress(RedfishError):
         ask(expression, changes=changes)
