@@ -27,10 +27,16 @@ def make(tmp_path: Path) -> Iterator[MakeSite]:
     """Make a site whose blueprint wants ``wanted`` and whose catalogue has ``images``; tasks take a moment."""
     opened: list[AbstractContextManager[LabSite]] = []
 
-    def make_site(wanted: str = '{bmc: ">=2.0"}', images: str = "", downgrades: str = "[]", **changes: Any) -> LabSite:
+    def make_site(
+        wanted: str = '{bmc: ">=2.0"}',
+        images: str = "",
+        downgrades: str = "[]",
+        settle_minutes: float = 10,
+        **changes: Any,
+    ) -> LabSite:
         number = next(_octets)
         root = tmp_path / f"site-{number}"
-        limits = "limits: {bmc_settle_minutes: 0.05, firmware_minutes: 0.5}\n"
+        limits = f"limits: {{bmc_settle_minutes: {settle_minutes}}}\n"
         context = lab_site(root, 1, number, prefix="127.96", site=limits, **changes)
         opened.append(context)
         site = context.__enter__()
@@ -109,7 +115,7 @@ def check_second_run(site: LabSite) -> None:
 @pytest.mark.parametrize("has_worked", [True, False], ids=["new-version", "old-version"])
 def test_fw_01_a_task_that_is_gone_proves_nothing_and_the_version_decides(make: MakeSite, has_worked: bool) -> None:
     """Takes a vanished task for "unknown", and the version for the proof: equal is success, else failure."""
-    site = make()
+    site = make(settle_minutes=10 if has_worked else 0.02)
     assert run_deploy(site, credentials).is_ok
     faults = site.machines["lab-1"].system.faults
     if not has_worked:
@@ -151,9 +157,10 @@ def test_fw_04_a_task_that_does_not_show_yet_is_waited_for(make: MakeSite) -> No
     assert run_deploy(site, credentials).is_ok
     faults = site.machines["lab-1"].system.faults
     faults.rule("GET", "Managers/1$", edit=[{"at": "/FirmwareVersion", "set": "1.0.0"}])
-    faults.rule("GET", "/Tasks/", times=2, status=404)
-    assert run_deploy(site, firmware).changed == ["Firmware"]
-    assert "the task does not show yet" in run_deploy(site, firmware).text
+    faults.rule("GET", "/Tasks/", status=404)
+    with patience_of_tasks(600.0):
+        assert run_deploy(site, firmware).changed == ["Firmware"]
+        assert "the task does not show yet" in run_deploy(site, firmware).text
     faults.clear()
     assert run_until_settled(site).is_ok
     assert (newest(site).outcome, len(sent(site))) == ("proven", 1)
