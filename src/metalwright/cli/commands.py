@@ -40,6 +40,7 @@ COMMANDS: Mapping[str, CommandEntry] = MappingProxyType(
         "image": CommandEntry("image", "Images: build, add, list, verify."),
         "review": CommandEntry("review", "Say what a change will do to which nodes."),
         "plan": CommandEntry("plan", "Show every change before it is made."),
+        "drift": CommandEntry("drift", "Show where machines are not as git wants them."),
         "provision": CommandEntry("provision", "Bring nodes to ready, phase by phase."),
         "rebuild": CommandEntry("provision", "Write a node's system disk again."),
         "resume": CommandEntry("provision", "Take up every run that did not finish."),

@@ -38,6 +38,7 @@ RULES: tuple[SectionRule, ...] = (
     SectionRule(("power",), "Power budget", None, "record", "minor"),
     SectionRule(("cabling",), "Cabling", None, "record", "minor"),
     SectionRule(("firmware",), "Firmware", Phase.FIRMWARE, "firmware", "minor", None),
+    SectionRule(("firmware_downgrades",), "Firmware that may go back", None, "record", "minor"),
     SectionRule(("bios",), "BIOS", Phase.BIOS, "reboot", "minor", 1),
     SectionRule(("boot",), "Boot method", None, "next-image", "minor"),
     SectionRule(("network",), "Network", None, "next-image", "minor"),
@@ -63,7 +64,7 @@ RISK_WORDS: dict[Risk, str] = {
     "drain": "containers restart, so the workload has to leave",
     "next-image": "counts when the disk is next written",
     "match": "machines that do not have it no longer match: people have to act",
-    "firmware": "machines below it stop until their firmware is updated",
+    "firmware": "firmware outside of it is updated, or the node stops there",
     "reboot": "the node reboots",
     "re-image": "the system disk is written again, with `rebuild`",
 }

@@ -100,6 +100,10 @@ class NodeHandlers:
         del phase
         return {"changed": list(result.changed), "unchanged": len(result.unchanged), "seconds": result.seconds}
 
+    def preview_software(self) -> tuple[str, ...]:
+        """The names of the operations of the software deploy that would change the operating system now."""
+        return preview_pyinfra(self._call(OS_INVENTORY, "software", SOFTWARE_TIMEOUT_S))
+
     def cleanup(self, name: str) -> None:
         """See :class:`metalwright.runner.turn.Handlers`."""
         self._run_on_bmc(name)

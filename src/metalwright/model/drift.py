@@ -1,0 +1,40 @@
+"""Drift: where a node is not as git wants it, by layer, and what metalwright itself did there last."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from metalwright.model.base import Frozen
+
+Layer = Literal["identity", "hardware", "network", "firmware", "bios", "accounts", "image", "software"]
+
+
+class Difference(Frozen):
+    """One value that differs. ``found`` is what the machine says, ``wanted`` what git says."""
+
+    layer: Layer
+    what: str
+    found: str | None = None
+    wanted: str | None = None
+
+
+class LastTouch(Frozen):
+    """The last time that a run of ours finished the phase of a layer: ISO 8601 time, run, and who began it."""
+
+    layer: Layer
+    at: str
+    run: str
+    by: str
+
+
+class NodeDrift(Frozen):
+    """One node. ``unknown`` names layers that could not be read, with the reason: they are no proof of anything."""
+
+    node: str
+    blueprint: str
+    is_git_newer: bool = Field(default=False, description="git changed since this node was accepted")
+    differences: tuple[Difference, ...] = ()
+    unknown: tuple[str, ...] = ()
+    touched: tuple[LastTouch, ...] = ()
