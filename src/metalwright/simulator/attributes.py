@@ -1,4 +1,4 @@
-"""The BIOS of the simulated machines: an attribute registry and its rules. Pure.
+"""The BIOS of the lab's machines: an attribute registry. Pure.
 
 The names follow what server BIOSes commonly offer; their effect on a virtual machine is nil, but every rule of the
 registry (type, list, bounds, read-only, dependency) is enforced.
@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from metalwright.simulator.attribute_rules import AttributeRules
 from metalwright.simulator.state import BiosValue
 
 REGISTRY_ID = "BiosAttributeRegistryLab"
@@ -30,15 +31,6 @@ class Attribute:
     step: int | None = None
     max_length: int | None = None
     read_only: bool = False
-
-
-@dataclass(frozen=True)
-class Violation:
-    """Why a value is refused; ``message`` is a key of the Base registry."""
-
-    attribute: str
-    message: str
-    value: Any
 
 
 def _enum(name: str, display: str, explanation: str, *values: str) -> Attribute:
@@ -85,49 +77,6 @@ def factory_values(version: str, changes: Mapping[str, BiosValue]) -> dict[str, 
     values["SystemBiosVersion"] = version
     values.update(changes)
     return values
-
-
-def find_violations(wanted: Mapping[str, Any], current: Mapping[str, BiosValue]) -> list[Violation]:
-    """All reasons to refuse ``wanted`` on a machine whose pending-or-current values are ``current``."""
-    after = {**current, **wanted}
-    found = []
-    for name, value in wanted.items():
-        message = _judge(name, value, after, known=name in current)
-        if message is not None:
-            found.append(Violation(name, message, value))
-    return found
-
-
-def _judge(name: str, value: Any, after: Mapping[str, Any], *, known: bool) -> str | None:
-    attribute = ATTRIBUTES.get(name)
-    if attribute is None:
-        return "PropertyNotWritable" if known else "PropertyUnknown"
-    if attribute.read_only or is_locked(name, after):
-        return "PropertyNotWritable"
-    if attribute.kind == "Boolean":
-        return None if isinstance(value, bool) else "PropertyValueTypeError"
-    if attribute.kind == "Integer":
-        return _judge_integer(attribute, value)
-    if not isinstance(value, str):
-        return "PropertyValueTypeError"
-    if attribute.kind == "Enumeration":
-        return None if value in attribute.values else "PropertyValueNotInList"
-    too_long = attribute.max_length is not None and len(value) > attribute.max_length
-    return "StringValueTooLong" if too_long else None
-
-
-def _judge_integer(attribute: Attribute, value: Any) -> str | None:
-    if not isinstance(value, int) or isinstance(value, bool):
-        return "PropertyValueTypeError"
-    lower, upper, step = attribute.lower or 0, attribute.upper or 0, attribute.step or 1
-    is_inside = lower <= value <= upper and (value - lower) % step == 0
-    return None if is_inside else "PropertyValueOutOfRange"
-
-
-def is_locked(name: str, values: Mapping[str, Any]) -> bool:
-    """Whether the one dependency of the registry makes ``name`` read-only under ``values``."""
-    source, needed, target = DEPENDENCY
-    return name == target and values.get(source) != needed
 
 
 def registry(product: str, bios_version: str) -> dict[str, Any]:
@@ -195,3 +144,7 @@ def _entry(order: int, attribute: Attribute) -> dict[str, Any]:
     if attribute.max_length is not None:
         entry |= {"MinLength": 0, "MaxLength": attribute.max_length}
     return entry
+
+
+RULES = AttributeRules(registry("", "")["RegistryEntries"])
+"""What the registry allows."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -109,6 +110,15 @@ class Refusal(Exception):  # noqa: N818 - an answer of the service, not an error
 def refuse(key: str, *args: object, about: str = "", status: int | None = None) -> Refusal:
     """A refusal with one message, to be raised."""
     return Refusal((Message(key, tuple(str(arg) for arg in args), about),), status)
+
+
+def refuse_attributes(broken: Sequence[tuple[str, str]], wanted: Mapping[str, Any]) -> Refusal:
+    """A refusal of BIOS attributes: (attribute, key of a message), and the values that were asked for."""
+    messages = []
+    for name, key in broken:
+        only_name = key in ("PropertyUnknown", "PropertyNotWritable")
+        messages.append(Message(key, (name,) if only_name else (str(wanted[name]), name), f"Attributes/{name}"))
+    return Refusal(tuple(messages), status=400)
 
 
 def success() -> Json:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from metalwright.simulator.attribute_rules import AttributeRules
 from metalwright.simulator.fleet.living.own import own, value_at
-from metalwright.simulator.fleet.living.registry import Registry, find_registry
 from metalwright.simulator.fleet.tree import Tree
-from metalwright.simulator.service.answers import Json, Message, Refusal, refuse, success
+from metalwright.simulator.service.answers import Json, refuse, refuse_attributes, success
 from metalwright.simulator.service.routes import Answer, Call, Field, Patch
 
 if TYPE_CHECKING:
@@ -23,14 +23,14 @@ def bind(bindings: Bindings, path: str, body: Json) -> None:
     settings = settings_path(bindings.tree, path, body)
     if settings is None:
         return
-    registry = find_registry(bindings.tree, body)
+    rules = _find_rules(bindings.tree, body)
     bindings.lives(path, _show_current)
     bindings.lives(settings, _pending_shower(bool(bindings.tree.body(settings).get("Attributes"))))
     times = value_at(body.get(_SETTINGS) or {}, "SupportedApplyTimes") or []
     bindings.patches[settings] = Patch(
-        {"Attributes": Field(dict), APPLY_TIME: Field(dict)}, _changer(path, registry, times)
+        {"Attributes": Field(dict), APPLY_TIME: Field(dict)}, _changer(path, rules, times)
     )
-    bindings.acts(body, "#Bios.ResetBios", _resetter(path, registry))
+    bindings.acts(body, "#Bios.ResetBios", _resetter(path, rules))
 
 
 def settings_path(tree: Tree, path: str, body: Json) -> str | None:
@@ -58,7 +58,7 @@ def _pending_shower(is_full: bool) -> Any:
     return show
 
 
-def _changer(path: str, registry: Registry, times: list[str]) -> Any:
+def _changer(path: str, rules: AttributeRules, times: list[str]) -> Any:
     async def change(call: Call, values: Json) -> Answer | None:
         bmc = own(call)
         wanted = values.get("Attributes", {})
@@ -66,9 +66,9 @@ def _changer(path: str, registry: Registry, times: list[str]) -> Any:
         if apply_time is not None and apply_time not in times:
             raise refuse("PropertyValueNotInList", str(apply_time), "ApplyTime", about=f"{APPLY_TIME}/ApplyTime")
         current = {**bmc.body(path).get("Attributes", {}), **bmc.state.bios}
-        broken = registry.judge(wanted, {**current, **bmc.state.bios_pending})
+        broken = rules.judge(wanted, {**current, **bmc.state.bios_pending})
         if broken:
-            raise Refusal(tuple(_message(name, key, wanted[name]) for name, key in broken), status=400)
+            raise refuse_attributes(broken, wanted)
         jobs = bmc.tree_routes.bindings.jobs
         if jobs and not bmc.system.is_bios_held and bmc.state.bios_pending:
             raise refuse("PendingJobExists", status=400)
@@ -82,17 +82,22 @@ def _changer(path: str, registry: Registry, times: list[str]) -> Any:
     return change
 
 
-def _message(name: str, key: str, value: Any) -> Message:
-    args = (name,) if key in ("PropertyUnknown", "PropertyNotWritable") else (str(value), name)
-    return Message(key, args, f"Attributes/{name}")
-
-
-def _resetter(path: str, registry: Registry) -> Any:
+def _resetter(path: str, rules: AttributeRules) -> Any:
     async def reset(call: Call) -> Answer:
         bmc = own(call)
         current = {**bmc.body(path).get("Attributes", {}), **bmc.state.bios}
-        defaults = registry.defaults()
+        defaults = rules.defaults()
         bmc.state.bios_pending = {name: value for name, value in defaults.items() if current.get(name) != value}
         return Answer(status=204)
 
     return reset
+
+
+def _find_rules(tree: Tree, bios: Json) -> AttributeRules:
+    """The rules of the registry that a Bios resource names, where the tree has it; none when it has not."""
+    name = str(bios.get("AttributeRegistry", ""))
+    for _, body in tree.bodies():
+        kind = str(body.get("@odata.type", ""))
+        if kind.startswith("#AttributeRegistry.") and (not name or body.get("Id", name) == name):
+            return AttributeRules(value_at(body, "RegistryEntries") or {})
+    return AttributeRules({})

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from metalwright.simulator.attributes import REGISTRY_ID, Violation, factory_values, find_violations
-from metalwright.simulator.service.answers import Json, Message, Refusal, success
+from metalwright.simulator.attributes import REGISTRY_ID, RULES, factory_values
+from metalwright.simulator.service.answers import Json, refuse_attributes, success
 from metalwright.simulator.service.bmc import SYSTEM
 from metalwright.simulator.service.resources import jobs
 from metalwright.simulator.service.routes import Answer, Call, Field, Patch, Route, link
@@ -70,22 +70,15 @@ def _pending(call: Call) -> Json:
 async def _change(call: Call, values: Json) -> Answer | None:
     state = call.bmc.state
     wanted = values.get("Attributes", {})
-    violations = find_violations(wanted, {**state.bios, **state.bios_pending})
-    if violations:
-        raise Refusal(tuple(_message(violation) for violation in violations), status=400)
+    broken = RULES.judge(wanted, {**state.bios, **state.bios_pending})
+    if broken:
+        raise refuse_attributes(broken, wanted)
     is_new = any(state.bios_pending.get(name) != value for name, value in wanted.items())
     has_apply_time = _APPLY_TIME in values
     answer = jobs.change_answer(call, is_new=is_new, has_apply_time=has_apply_time)
     state.bios_pending.update(wanted)
     call.bmc.system.save()
     return answer
-
-
-def _message(violation: Violation) -> Message:
-    name = violation.attribute
-    only_name = violation.message in ("PropertyUnknown", "PropertyNotWritable")
-    args = (name,) if only_name else (str(violation.value), name)
-    return Message(violation.message, args, f"Attributes/{name}")
 
 
 async def _reset(call: Call) -> Answer:

@@ -1,18 +1,16 @@
-"""The rules of an attribute registry as the tree publishes it: type, list, bounds, read-only, dependencies."""
+"""The rules of an attribute registry as it is published: type, list, bounds, read-only, dependencies. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from metalwright.simulator.fleet.living.own import value_at
-from metalwright.simulator.fleet.tree import Tree
-from metalwright.simulator.service.answers import Json
+Json = dict[str, Any]
 
 _LOCKS = ("ReadOnly", "GrayOut", "Hidden", "Immutable")
 
 
-class Registry:
+class AttributeRules:
     """``entries`` is ``RegistryEntries`` of an AttributeRegistry, or empty: then only names and types are checked."""
 
     def __init__(self, entries: Mapping[str, Any]) -> None:
@@ -37,6 +35,8 @@ class Registry:
         if name not in current:
             return "PropertyUnknown"
         item = self._attributes.get(name)
+        if item is None and self._attributes:
+            return "PropertyNotWritable"
         if item is None:
             same = current[name] is None or isinstance(value, type(current[name]))
             return None if same else "PropertyValueTypeError"
@@ -90,14 +90,3 @@ def _judge_integer(item: Json, value: Any) -> str | None:
     is_outside = (lower is not None and value < lower) or (upper is not None and value > upper)
     is_between = (value - (lower or 0)) % (item.get("ScalarIncrement") or 1) != 0
     return "PropertyValueOutOfRange" if is_outside or is_between else None
-
-
-def find_registry(tree: Tree, bios: Json) -> Registry:
-    """The registry that a Bios resource names, from where the tree has it; an empty one when it has none."""
-    name = str(bios.get("AttributeRegistry", ""))
-    for path, body in tree.bodies():
-        kind = str(body.get("@odata.type", ""))
-        if kind.startswith("#AttributeRegistry.") and (not name or body.get("Id", name) == name):
-            return Registry(value_at(body, "RegistryEntries") or {})
-        del path
-    return Registry({})
