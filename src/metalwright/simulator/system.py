@@ -30,8 +30,8 @@ class SystemStateError(LabError):
 class SimulatedSystem:
     """One machine under the control of its BMC. Use it in one event loop.
 
-    ``is_bios_held`` keeps pending BIOS attributes back from the next reset; ``at_power_on`` is called at each power on,
-    before anything boots. With ``keeps_files`` off nothing is written to ``machine_dir`` but inserted media.
+    ``at_power_on`` is called at each power on, before anything boots. With ``keeps_files`` off nothing is written to
+    ``machine_dir`` but inserted media.
     ``boot_counts`` counts what the firmware really started, per medium: ``disk:<serial>`` or ``cd:<sha256>``.
     """
 
@@ -55,7 +55,6 @@ class SimulatedSystem:
         self.log = EventLog(machine_dir / "events.jsonl" if keeps_files else None, clock)
         self.faults = Faults(on_set=self._note_fault)
         self.store = StateFile(machine_dir / "state.json" if keeps_files else None)
-        self.is_bios_held = False
         self.at_power_on: Callable[[], None] = lambda: None
         self.power_state = "Off"
         self.boot_progress = "None"
@@ -228,8 +227,6 @@ class SimulatedSystem:
 
     def _apply_bios(self) -> None:
         """Bring pending attributes into force; on BMCs with a job queue only when a job says so."""
-        if self.is_bios_held:
-            return
         scheduled = [job for job in self.state.jobs if job.kind == "BIOSConfiguration" and job.state == "Scheduled"]
         if self.spec.bmc.oem == "dell" and not scheduled:
             return

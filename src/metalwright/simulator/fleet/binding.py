@@ -6,12 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from metalwright.simulator.fleet.living import BINDERS, jobs, logs
+from metalwright.simulator.fleet.living import BINDERS, logs
 from metalwright.simulator.fleet.tree import NOT_JSON, Tree
 from metalwright.simulator.service.answers import Json, refuse
 from metalwright.simulator.service.bmc import ROOT
 from metalwright.simulator.service.resources import accounts, session_service, tasks
-from metalwright.simulator.service.routes import Answer, Call, Patch, Route, RouteTable, Write
+from metalwright.simulator.service.resources.jobs import JobQueue
+from metalwright.simulator.service.routes import Call, Patch, Route, RouteTable, Write
 
 if TYPE_CHECKING:
     from metalwright.simulator.fleet.bmc import TreeBmc
@@ -31,14 +32,10 @@ class Bindings:
     creates: dict[str, Write] = field(default_factory=dict)
     raw_creates: set[str] = field(default_factory=set)
     power_on: list[Callable[[TreeBmc], None]] = field(default_factory=list)
-    deletes: Write | None = None
     jobs: str = ""
+    settings: str = ""
     log: str = ""
     moved: list[str] = field(default_factory=list)
-
-    def schedule(self, bmc: TreeBmc) -> Answer:
-        """Make the job that applies pending BIOS attributes."""
-        return jobs.schedule(bmc)
 
     def lives(self, path: str, change: Live) -> None:
         """Let ``change`` bring the body up to date at each read."""
@@ -64,13 +61,11 @@ class TreeRoutes:
             kind = str(body.get("@odata.type", "")).lstrip("#").partition(".")[0]
             for binder in BINDERS.get(kind, ()):
                 binder(self.bindings, path, body)
-        self._services = RouteTable([*session_service.routes(), *accounts.routes(), *tasks.routes()])
+        self.queue = JobQueue(self.bindings.jobs, self.bindings.settings) if self.bindings.jobs else None
+        queue = self.queue.routes() if self.queue is not None else []
+        self._services = RouteTable([*session_service.routes(), *accounts.routes(), *tasks.routes(), *queue])
+        self._at_services = (*_SERVICES, *((self.queue.path, self.queue.service) if self.queue is not None else ()))
         self._routes: dict[str, Route] = {}
-
-    @property
-    def has_jobs(self) -> bool:
-        """Whether BIOS changes wait for a job."""
-        return bool(self.bindings.jobs)
 
     def power_on(self, bmc: TreeBmc) -> None:
         """What happens to a BMC's resources when the host is powered on."""
@@ -79,7 +74,7 @@ class TreeRoutes:
 
     def find(self, path: str) -> tuple[Route, dict[str, str]]:
         """The route of a path; raises :class:`~metalwright.simulator.service.answers.Refusal` (404)."""
-        if path.startswith(_SERVICES):
+        if path.startswith(self._at_services):
             return self._services.find(path)
         path = path.rstrip("/") or "/"
         spelled = self.tree.find(path) or path
@@ -94,11 +89,8 @@ class TreeRoutes:
         is_there = path in self.tree.texts
         create = self.bindings.creates.get(path)
         if not is_there and create is None:
-            is_job = bool(self.bindings.jobs) and path.startswith(f"{self.bindings.jobs}/")
             is_entry = bool(self.bindings.log) and path.startswith(f"{self.bindings.log}/")
-            return Route(
-                path, read=_read_entry if is_entry else _read_added, delete=self.bindings.deletes if is_job else None
-            )
+            return Route(path, read=_read_entry if is_entry else _read_missing)
         text = self.tree.body(path).get(NOT_JSON) if is_there and isinstance(self.tree.body(path), dict) else None
         return Route(
             path,
@@ -132,11 +124,8 @@ class TreeRoutes:
         return read
 
 
-def _read_added(call: Call) -> Any:
-    bmc = _own(call)
-    if call.path not in bmc.added:
-        raise refuse("ResourceMissingAtURI", call.path)
-    return bmc.body(call.path)
+def _read_missing(call: Call) -> Any:
+    raise refuse("ResourceMissingAtURI", call.path)
 
 
 def _read_entry(call: Call) -> Any:

@@ -27,19 +27,15 @@ class TreeBmc(Bmc):
         system = SimulatedSystem(spec, folder / identity.address, PretendMachine(), keeps_files=False)
         self.identity = identity
         self.changes: dict[str, Json] = {}
-        self.added: dict[str, Json] = {}
         self.tree_routes = routes
         super().__init__(system, routes)
         system.state.bios = {}
-        system.is_bios_held = routes.has_jobs
         system.at_power_on = lambda: routes.power_on(self)
         self.traffic = Traffic(keep)
         self.task_prefix = routes.tree.task_prefix
 
     def body(self, path: str) -> Any:
         """The body of a path with what was written to it; raises :class:`KeyError`."""
-        if path in self.added:
-            return copy.deepcopy(self.added[path])
         body = self.tree_routes.tree.body(path, self.identity)
         changes = self.changes.get(path)
         return merge(body, changes) if changes is not None else body

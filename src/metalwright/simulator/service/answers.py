@@ -49,7 +49,6 @@ MESSAGES: dict[str, tuple[int, str, str, str]] = {
     "CouldNotEstablishConnection": (400, "Critical", "No connection to %1.", "Check the URI and the network."),
     "SMC.1.0.PasswordComplexity": (400, "Warning", "The password is too simple.", "Use three kinds of characters."),
     "IDRAC.2.8.LOCK": (403, "Critical", "The system is locked down.", "End the lockdown first."),
-    "PendingJobExists": (400, "Warning", "A configuration job is scheduled already.", "Wait for it, or delete it."),
     "ResourceAtUriInUnknownFormat": (400, "Critical", "What is at %1 cannot be used.", "Check what is served there."),
 }
 

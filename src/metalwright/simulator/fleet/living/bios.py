@@ -23,6 +23,7 @@ def bind(bindings: Bindings, path: str, body: Json) -> None:
     settings = settings_path(bindings.tree, path, body)
     if settings is None:
         return
+    bindings.settings = settings if path.startswith(f"{bindings.host}/") else bindings.settings
     rules = _find_rules(bindings.tree, body)
     bindings.lives(path, _show_current)
     bindings.lives(settings, _pending_shower(bool(bindings.tree.body(settings).get("Attributes"))))
@@ -69,15 +70,11 @@ def _changer(path: str, rules: AttributeRules, times: list[str]) -> Any:
         broken = rules.judge(wanted, {**current, **bmc.state.bios_pending})
         if broken:
             raise refuse_attributes(broken, wanted)
-        jobs = bmc.tree_routes.bindings.jobs
-        if jobs and not bmc.system.is_bios_held and bmc.state.bios_pending:
-            raise refuse("PendingJobExists", status=400)
+        queue = bmc.tree_routes.queue
+        is_new = any(bmc.state.bios_pending.get(name) != value for name, value in wanted.items())
+        answer = queue.change_answer(call, is_new=is_new, has_apply_time=apply_time is not None) if queue else None
         bmc.state.bios_pending.update(wanted)
-        if not jobs:
-            return None
-        if apply_time is None:
-            return Answer(success())
-        return bmc.tree_routes.bindings.schedule(bmc)
+        return answer
 
     return change
 

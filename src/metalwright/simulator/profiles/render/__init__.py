@@ -41,6 +41,7 @@ def render(name: str, data: MachineData, style: Style) -> Tree:
         "max_sessions": style.max_sessions,
         "account_slots": style.account_slots,
         "has_missing_slot": False,
+        "oem": "dell" if style.jobs else "",
         "max_password_length": 20,
     }
     return make_tree(

@@ -75,7 +75,7 @@ async def _change(call: Call, values: Json) -> Answer | None:
         raise refuse_attributes(broken, wanted)
     is_new = any(state.bios_pending.get(name) != value for name, value in wanted.items())
     has_apply_time = _APPLY_TIME in values
-    answer = jobs.change_answer(call, is_new=is_new, has_apply_time=has_apply_time)
+    answer = jobs.LAB_QUEUE.change_answer(call, is_new=is_new, has_apply_time=has_apply_time)
     state.bios_pending.update(wanted)
     call.bmc.system.save()
     return answer
