@@ -5,12 +5,11 @@ The agent writes them into the fresh root file system. Nothing in them is secret
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import netaddr
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 
 from metalwright.errors import ImageError
 from metalwright.model.agent_protocol import Seed, SeedFile
@@ -18,29 +17,31 @@ from metalwright.model.blueprint import NetworkAttachment
 from metalwright.model.network import Network
 from metalwright.model.rack import Node
 from metalwright.model.repository import SiteRepository
+from metalwright.templates import render
 
 
 def render_seed(templates: Path, repository: SiteRepository, node_name: str, login_keys: Sequence[str]) -> Seed:
     """The seed of one node. ``templates`` is the site's ``templates/``; ``login_keys`` are public SSH keys.
 
     Raises:
-        ImageError: a template is missing or broken, or the node has no address on a network it needs.
+        LoadingError: a template is missing or broken.
+        ImageError: the node has no address on a network that it needs.
     """
     site, node = repository.site, repository.node(node_name)
-    render = _Renderer(templates)
+    renderer = _Renderer(templates)
     user = site.ssh.user
     login = (
-        render.file("sysusers.conf.j2", "/etc/sysusers.d/metalwright.conf", user=user),
-        render.file("tmpfiles.conf.j2", "/etc/tmpfiles.d/metalwright.conf", user=user),
-        render.file("sudoers.j2", "/etc/sudoers.d/metalwright", file_mode="0440", user=user),
-        render.file("sshd.conf.j2", "/etc/ssh/sshd_config.d/00-metalwright.conf"),
+        renderer.file("sysusers.conf.j2", "/etc/sysusers.d/metalwright.conf", user=user),
+        renderer.file("tmpfiles.conf.j2", "/etc/tmpfiles.d/metalwright.conf", user=user),
+        renderer.file("sudoers.j2", "/etc/sudoers.d/metalwright", file_mode="0440", user=user),
+        renderer.file("sshd.conf.j2", "/etc/ssh/sshd_config.d/00-metalwright.conf"),
         SeedFile(path=f"/etc/ssh/authorized_keys.d/{user}", text="".join(f"{key.strip()}\n" for key in login_keys)),
-        render.file("resolv.conf.j2", "/etc/resolv.conf", dns=site.dns, domain=site.domain),
+        renderer.file("resolv.conf.j2", "/etc/resolv.conf", dns=site.dns, domain=site.domain),
     )
     return Seed(
         hostname=node.name,
         fqdn=f"{node.name}.{site.domain}",
-        files=(*login, *_network_files(render, repository, node)),
+        files=(*login, *_network_files(renderer, repository, node)),
     )
 
 
@@ -61,25 +62,25 @@ def node_address(repository: SiteRepository, node_name: str, purpose: str) -> st
     return f"{address}/{netaddr.IPNetwork(network.prefix).prefixlen}"
 
 
-def _network_files(render: _Renderer, repository: SiteRepository, node: Node) -> tuple[SeedFile, ...]:
+def _network_files(renderer: _Renderer, repository: SiteRepository, node: Node) -> tuple[SeedFile, ...]:
     files: list[SeedFile] = []
     for index, attachment in enumerate(repository.blueprint_of(node.name).network):
-        files += _attachment_files(render, repository, node, attachment, 10 + index)
+        files += _attachment_files(renderer, repository, node, attachment, 10 + index)
     return tuple(files)
 
 
 def _attachment_files(
-    render: _Renderer, repository: SiteRepository, node: Node, attachment: NetworkAttachment, number: int
+    renderer: _Renderer, repository: SiteRepository, node: Node, attachment: NetworkAttachment, number: int
 ) -> list[SeedFile]:
     networks = [_network(repository, purpose, node) for purpose in attachment.networks]
     native, tagged = networks[0], networks[1:]
     vlans = [_Vlan(f"vlan{network.vlan}", network) for network in tagged]
     macs = [port.mac for port in node.ports if port.role == attachment.role]
     device = f"bond-{attachment.role}" if attachment.bond else None
-    files = _bond_files(render, attachment, device, macs, number) if device else []
+    files = _bond_files(renderer, attachment, device, macs, number) if device else []
     is_first = attachment == repository.blueprint_of(node.name).network[0]
     files.append(
-        render.file(
+        renderer.file(
             "link.network.j2",
             f"/etc/systemd/network/{number}-{attachment.role}.network",
             device=device,
@@ -95,18 +96,18 @@ def _attachment_files(
     for vlan in vlans:
         base = f"/etc/systemd/network/{number}-{vlan.device}"
         address = node_address(repository, node.name, vlan.network.purpose)
-        files.append(render.file("vlan.netdev.j2", f"{base}.netdev", device=vlan.device, vlan=vlan.network.vlan))
-        files.append(render.file("vlan.network.j2", f"{base}.network", device=vlan.device, addresses=[address]))
+        files.append(renderer.file("vlan.netdev.j2", f"{base}.netdev", device=vlan.device, vlan=vlan.network.vlan))
+        files.append(renderer.file("vlan.network.j2", f"{base}.network", device=vlan.device, addresses=[address]))
     return files
 
 
 def _bond_files(
-    render: _Renderer, attachment: NetworkAttachment, device: str, macs: list[str], number: int
+    renderer: _Renderer, attachment: NetworkAttachment, device: str, macs: list[str], number: int
 ) -> list[SeedFile]:
     base = f"/etc/systemd/network/{number}-{device}"
     return [
-        render.file("bond.netdev.j2", f"{base}.netdev", device=device, mode=attachment.bond),
-        render.file("bond-port.network.j2", f"{base}-port.network", device=device, macs=macs, mtu=attachment.mtu),
+        renderer.file("bond.netdev.j2", f"{base}.netdev", device=device, mode=attachment.bond),
+        renderer.file("bond-port.network.j2", f"{base}-port.network", device=device, macs=macs, mtu=attachment.mtu),
     ]
 
 
@@ -127,28 +128,9 @@ class _Vlan:
     network: Network
 
 
+@dataclass(frozen=True)
 class _Renderer:
-    def __init__(self, templates: Path) -> None:
-        self._environment = Environment(
-            loader=FileSystemLoader(templates),
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            keep_trailing_newline=True,
-            autoescape=False,  # noqa: S701 - configuration files, not HTML
-        )
+    templates: Path
 
     def file(self, template: str, path: str, *, file_mode: str = "0644", **values: object) -> SeedFile:
-        try:
-            text = self._environment.get_template(f"seed/{template}").render(**_plain(values))
-        except TemplateError as error:
-            raise ImageError(
-                f"cannot render templates/seed/{template}: {error}",
-                where=path,
-                hint="compare it with the template that metalwright ships (metalwright init in an empty directory)",
-            ) from error
-        return SeedFile(path=path, mode=file_mode, text=text)
-
-
-def _plain(values: Mapping[str, object]) -> dict[str, object]:
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
+        return SeedFile(path=path, mode=file_mode, text=render(self.templates, f"seed/{template}", **values))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from metalwright.errors import ImageError
+from metalwright.errors import ImageError, LoadingError
 from metalwright.imaging.seed import node_address, render_seed
 from metalwright.model.repository import SiteRepository
 
@@ -130,5 +130,5 @@ def test_a_network_without_an_allocated_address_is_refused_with_the_command_that
 
 
 def test_a_broken_template_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ImageError, match=r"seed/sysusers\.conf\.j2"):
+    with pytest.raises(LoadingError, match=r"seed/sysusers\.conf\.j2"):
         render_seed(tmp_path, repository(), "n1", [KEY])
