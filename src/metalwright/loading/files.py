@@ -115,8 +115,16 @@ def write_atomically(path: Path, data: bytes | str, mode: int = 0o644) -> None:
     The temporary file lies beside the target, has ``mode`` from its first byte on, and is gone when this fails.
 
     Raises:
-        LoadingError: cannot be written (full disk, no permission); the old content is intact.
+        LoadingError: cannot be written (full disk, no permission), or is a device, a pipe or a directory, which a
+            rename would replace; the old content is intact.
     """
+    if path.exists() and not path.is_file():
+        raise LoadingError(
+            "this is no regular file, so it is not replaced",
+            where=str(path),
+            expected="a file",
+            hint="name another one",
+        )
     raw = data.encode() if isinstance(data, str) else data
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -90,3 +91,18 @@ def test_a_failed_write_leaves_the_old_content_and_no_temporary_file(tmp_path: P
     assert "the old content is unchanged" in done.stderr
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_is_no_regular_file_is_never_replaced(tmp_path: Path) -> None:
+    pipe, directory = tmp_path / "pipe", tmp_path / "directory"
+    os.mkfifo(pipe)
+    directory.mkdir()
+    to_pipe = tmp_path / "link"
+    to_pipe.symlink_to(pipe)
+    for path in (pipe, directory, to_pipe):
+        with pytest.raises(LoadingError, match="no regular file"):
+            write_atomically(path, "new")
+    assert pipe.is_fifo()
+    assert directory.is_dir()
+    assert to_pipe.is_symlink()
+    assert sorted(tmp_path.iterdir()) == sorted([pipe, directory, to_pipe])
