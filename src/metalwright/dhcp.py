@@ -19,4 +19,4 @@ def render_dhcp(templates: Path, network: DhcpNetwork, server: DhcpServer, inter
     Raises:
         LoadingError: the template is missing or broken.
     """
-    return render(templates, f"dhcp/{TEMPLATES[server]}", network=network, interface=interface)
+    return render(templates, f"dhcp/{TEMPLATES[server]}", {"network": network, "interface": interface})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
@@ -11,7 +12,7 @@ from metalwright.errors import LoadingError
 COMPARE = "compare it with the template that metalwright ships (`metalwright init` in an empty directory)"
 
 
-def render(templates: Path, name: str, /, hint: str = COMPARE, **values: object) -> str:
+def render(templates: Path, name: str, values: Mapping[str, object], hint: str = COMPARE) -> str:
     """``<templates>/<name>`` rendered with ``values``; ``templates`` is the site's ``templates/``.
 
     Raises:
@@ -26,7 +27,7 @@ def render(templates: Path, name: str, /, hint: str = COMPARE, **values: object)
         autoescape=False,  # noqa: S701 - configuration files, not HTML
     )
     try:
-        return environment.get_template(name).render(**values)
+        return environment.get_template(name).render(values)
     except TemplateError as error:
         raise LoadingError(
             f"the template cannot be rendered: {type(error).__name__}: {error}", where=str(templates / name), hint=hint

@@ -13,5 +13,5 @@ def node_file(template: str, path: str, *, mode: str = "644", **values: object) 
 
     Raises :class:`LoadingError` when the site has no such template or it cannot be rendered.
     """
-    text = render(site_dir() / "templates", f"node/{template}", hint=_HINT, **values)
+    text = render(site_dir() / "templates", f"node/{template}", values, _HINT)
     return {"path": path, "text": text, "mode": mode}

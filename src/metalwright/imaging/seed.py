@@ -133,4 +133,4 @@ class _Renderer:
     templates: Path
 
     def file(self, template: str, path: str, *, file_mode: str = "0644", **values: object) -> SeedFile:
-        return SeedFile(path=path, mode=file_mode, text=render(self.templates, f"seed/{template}", **values))
+        return SeedFile(path=path, mode=file_mode, text=render(self.templates, f"seed/{template}", values))
