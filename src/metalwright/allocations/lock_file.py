@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
 from metalwright.addressing import allocate
 from metalwright.allocations.probing import Look, Probe
-from metalwright.errors import AddressError, LoadingError
+from metalwright.errors import AddressError
 from metalwright.loading import SitePaths, load_site, render_addresses, write_addresses
+from metalwright.loading.file_lock import exclusive
 from metalwright.model.addresses import AddressLock, Allocation
 from metalwright.model.repository import SiteRepository
 
@@ -106,29 +104,8 @@ def allocate_addresses(
         AddressError: as ``reallocate``.
     """
     paths = SitePaths(root)
-    with _exclusive(paths.state / "locks" / "addresses", on_wait):
+    with exclusive(paths.state / "locks" / "addresses", on_wait):
         result = reallocate(load_site(root), today, look)
         if result.has_changed or not paths.addresses.exists():
             write_addresses(paths.addresses, result.after)
     return result
-
-
-@contextmanager
-def _exclusive(path: Path, on_wait: Callable[[], None] | None) -> Iterator[None]:
-    """Held by an open file, so a process that dies lets go of it."""
-    try:
-        path.parent.parent.mkdir(exist_ok=True, mode=0o700)
-        path.parent.mkdir(exist_ok=True, mode=0o700)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise LoadingError("cannot make the lock", where=str(path), found=error.strerror) from error
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if on_wait is not None:
-                on_wait()
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)

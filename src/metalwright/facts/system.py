@@ -9,8 +9,8 @@ from pyinfra.api import FactBase
 from pyinfra.api.exceptions import FactProcessError
 
 from metalwright.acceptance.readings import addresses_of
+from metalwright.model.image import STAMP_PATH
 
-STAMP_PATH = "/etc/metalwright/stamp.json"
 KEYS_DIRECTORY = "/etc/ssh/authorized_keys.d"
 
 

@@ -20,6 +20,7 @@ from metalwright.errors import JournalError
 from metalwright.journal.database import DAMAGED_HINT, READ_ONLY, Clock, Database, journal_error, utc_now
 from metalwright.journal.journal import Journal
 from metalwright.journal.tables import SCHEMA_VERSION, Base, JournalRow
+from metalwright.loading.files import sync_directory
 from metalwright.model.site import Site
 from metalwright.secrets.references import read_secret
 
@@ -105,7 +106,7 @@ def _make_sqlite(path: Path, clock: Clock) -> None:
         _fill_draft(draft, clock)
         with suppress(FileExistsError):
             os.link(draft, path)
-        _sync_directory(path.parent)
+        sync_directory(path.parent)
     finally:
         draft.unlink()
 
@@ -126,14 +127,6 @@ def _fill_draft(draft: Path, clock: Clock) -> None:
 def _driver(connection: Connection) -> Any:
     """Return the driver's own connection: the journal mode cannot change inside a transaction."""
     return connection.connection.driver_connection
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _create_tables(connection: Connection, clock: Clock) -> None:

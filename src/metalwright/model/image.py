@@ -41,6 +41,10 @@ class Image(Frozen):
         return f"{self.name}@{self.version}"
 
 
+STAMP_PATH = "/etc/metalwright/stamp.json"
+"""Where a written system carries its stamp."""
+
+
 class Stamp(Frozen):
     """The mark of ours on a disk: says which run wrote what for whom. Stored in the gap before the first partition."""
 

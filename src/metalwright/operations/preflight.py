@@ -8,7 +8,8 @@ from pyinfra import host
 from pyinfra.api import FunctionCommand, operation
 
 from metalwright.errors import DeployError
-from metalwright.facts.system import STAMP_PATH, System
+from metalwright.facts.system import System
+from metalwright.model.image import STAMP_PATH
 from metalwright.operations.failure import failure
 
 

@@ -18,6 +18,7 @@ from metalwright.acceptance.verdicts import certified_results
 from metalwright.errors import AcceptanceError
 from metalwright.imaging.ordering import login_key, pinned_image
 from metalwright.lifecycle.observations import AcceptObservation, ReadyObservation
+from metalwright.loading.file_lock import exclusive
 from metalwright.loading.locks import read_known_good, write_known_good
 from metalwright.matching import match
 from metalwright.model.addresses import KnownGood, KnownGoodLock
@@ -25,7 +26,6 @@ from metalwright.model.certificate import Certificate
 from metalwright.model.image import Stamp
 from metalwright.model.phase import NodeState
 from metalwright.runner.deferrals import unheard, unsettled
-from metalwright.runner.file_lock import exclusive
 from metalwright.runner.observe_bmc import BmcObserver
 from metalwright.runner.observe_os import look_at_os
 from metalwright.workspace import Workspace

@@ -7,11 +7,10 @@ from pydantic import ValidationError
 from metalwright.errors import SshAuthError, SshError, SshHostKeyError
 from metalwright.imaging.ordering import login_key
 from metalwright.lifecycle.observations import OsView
-from metalwright.model.image import Stamp
+from metalwright.model.image import STAMP_PATH, Stamp
 from metalwright.ssh import Session, connect, probe
 from metalwright.workspace import Workspace
 
-STAMP_PATH = "/etc/metalwright/stamp.json"
 BOOT_ID_PATH = "/proc/sys/kernel/random/boot_id"
 
 

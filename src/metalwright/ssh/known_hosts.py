@@ -5,12 +5,11 @@ OpenSSH (pytest-testinfra, people) and pyinfra read it with strict checking. Nob
 
 from __future__ import annotations
 
-import fcntl
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
+from metalwright.loading.file_lock import exclusive
+from metalwright.loading.files import write_atomically
 from metalwright.ssh.target import normal_host_key
 
 
@@ -47,13 +46,12 @@ def forget_host(path: Path, hostname: str, port: int) -> None:
 
 
 def _rewrite(path: Path, hostname: str, port: int, change: Callable[[list[str]], list[str]]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with _locked(path):
+    with exclusive(path.with_name(path.name + ".lock")):
         before = _lines(path)
         name = host_pattern(hostname, port)
         after = change([line for line in before if line.split()[:1] != [name]])
         if after != before:
-            _replace(path, "".join(f"{line}\n" for line in after))
+            write_atomically(path, "".join(f"{line}\n" for line in after))
 
 
 def _lines(path: Path) -> list[str]:
@@ -62,20 +60,3 @@ def _lines(path: Path) -> list[str]:
     except FileNotFoundError:
         return []
     return [line for line in text.splitlines() if line.strip()]
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    with path.with_name(path.name + ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write beside the file, sync, rename."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with temporary.open("w", encoding="utf-8") as stream:
-        stream.write(text)
-        stream.flush()
-        os.fsync(stream.fileno())
-    temporary.replace(path)

@@ -8,6 +8,7 @@ from typing import Any
 from testinfra.host import Host
 
 from metalwright.acceptance.readings import addresses_of, chrony_servers, port_names
+from metalwright.model.image import STAMP_PATH
 
 
 def test_hostname(host: Host, check: dict[str, Any]) -> None:
@@ -16,8 +17,8 @@ def test_hostname(host: Host, check: dict[str, Any]) -> None:
 
 
 def test_stamp(host: Host, check: dict[str, Any]) -> None:
-    stamp = host.file("/etc/metalwright/stamp.json")
-    assert stamp.exists, "no /etc/metalwright/stamp.json: this system was not deployed by metalwright"
+    stamp = host.file(STAMP_PATH)
+    assert stamp.exists, f"no {STAMP_PATH}: this system was not deployed by metalwright"
     assert json.loads(stamp.content_string) == check["stamp"]
 
 

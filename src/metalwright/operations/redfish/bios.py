@@ -38,8 +38,8 @@ from metalwright.operations.redfish.requests import (
     show_diff,
     unreadable,
 )
+from metalwright.redfish.adaptations import APPLY_TIME
 
-APPLY_TIME = "@Redfish.SettingsApplyTime"
 CLEAR_ALL = {"JobID": "JID_CLEARALL_FORCE"}
 QUEUE_S = 120.0
 """How long an emptied queue may still show jobs (jetlag PR 778: iDRAC needs about two minutes)."""
