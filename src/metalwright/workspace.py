@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from metalwright import __version__
-from metalwright.errors import AddressError
+from metalwright.errors import AddressError, PlanError
 from metalwright.journal.journal import Journal
 from metalwright.journal.opening import open_journal
 from metalwright.loading import SitePaths, load_site
@@ -50,6 +50,26 @@ class Workspace:
             **self._shared_inputs,
         }
         return recipe_digest(self.blueprint(node), inputs, self.repository.tree_digest, __version__)
+
+    def require_unchanged(self, node: str) -> None:
+        """Refuse to go on when the site's files now ask for something else than when this workspace was opened.
+
+        Children read the files themselves, so that a run would apply one recipe and record another.
+
+        Raises:
+            PlanError: the recipe of the node is another one by now.
+            LoadingError, InvalidFilesError: the files are wrong by now.
+        """
+        now = replace(self, repository=load_site(self.paths.root)).recipe(node)
+        if now != self.recipe(node):
+            raise PlanError(
+                "the site's files changed during the run",
+                where=node,
+                expected=f"recipe {self.recipe(node)}, as when the run began",
+                found=f"recipe {now}",
+                hint="what was done so far is recorded under the old recipe; look at the change with `metalwright plan "
+                f"{node}`, then take the new one with `metalwright provision {node}`",
+            )
 
     def desired(self, node: str, disk_serial: str | None) -> Desired:
         """What git wants of the node; ``disk_serial`` is the system disk chosen from the BMC's own list."""

@@ -31,6 +31,8 @@ from metalwright.runner.pyinfra_process import PyinfraCall, PyinfraResult, previ
 from metalwright.ssh import record_host_key
 from metalwright.workspace import Workspace
 
+APPLIES_RECIPE = frozenset({"firmware", "bios", "harden", "image", "software"})
+"""Acts that make the node what the site's files say; the others only observe, move power, or clean up."""
 BMC_TIMEOUT_S = 900.0
 SOFTWARE_TIMEOUT_S = 3600.0
 
@@ -82,6 +84,8 @@ class NodeHandlers:
 
     def act(self, phase: Phase, act: Act) -> dict[str, Any]:
         """See :class:`metalwright.runner.turn.Handlers`."""
+        if act.name in APPLIES_RECIPE:
+            self.workspace.require_unchanged(self.node)
         if act.name == "bios":
             self.bios.acts()
         if act.name == "power_off":  # the medium was not booted; the next attempt tries another target
@@ -95,6 +99,7 @@ class NodeHandlers:
             case "software":
                 result = run_pyinfra(self._call(OS_INVENTORY, act.name, SOFTWARE_TIMEOUT_S))
                 self.software_changed = result.did_change
+                self.workspace.require_unchanged(self.node)
             case _:
                 result = run_pyinfra(self._call(BMC_INVENTORY, act.name, BMC_TIMEOUT_S))
         del phase

@@ -102,9 +102,10 @@ def finish(site: World, told: str) -> None:
     assert (site.sha256(site.machine, site.machine.system_disk), site.boots(site.machine, "cd")) == before
 
 
-def test_after_kills_at_random_points_the_node_ends_as_if_nothing_had_happened(
+def test_st_02_after_kills_at_random_points_the_node_ends_as_if_nothing_had_happened(
     tmp_path: Path, tiny_image: tuple[Path, str]
 ) -> None:
+    """Writes each intent down first, and after a restart looks at BMC, disk and update task before it acts again."""
     points = sorted(random.Random(SEED).sample(MIDDLE, HANDFUL))
     print(f"METALWRIGHT_KILL_SEED={SEED}: points {points}")  # noqa: T201 - pytest shows it when the test fails
     with world(tmp_path, "127.126", tiny_image) as site:
@@ -133,7 +134,7 @@ def test_when_the_runner_dies_its_child_finishes_alone_and_its_boot_server_ends(
 @pytest.mark.long
 @pytest.mark.parametrize("only_runner", [False, True], ids=["anybody", "runner"])
 @pytest.mark.parametrize("name", write_names())
-def test_after_kills_before_and_after_each_durable_write(
+def test_st_02_after_kills_before_and_after_each_durable_write(
     tmp_path: Path, tiny_image: tuple[Path, str], name: str, only_runner: bool
 ) -> None:
     with world(tmp_path, "127.128", tiny_image) as site:

@@ -78,7 +78,7 @@ def finish(site: World, told: str) -> None:
     assert len(site.writes(site.machine)) == before
 
 
-def test_after_kills_the_bmc_has_its_login_its_firmware_once_and_its_hardening(
+def test_st_02_after_kills_the_bmc_has_its_login_its_firmware_once_and_its_hardening(
     tmp_path: Path, tiny_image: tuple[Path, str]
 ) -> None:
     points = sorted(random.Random(SEED).sample(POINTS, 2))
@@ -90,7 +90,7 @@ def test_after_kills_the_bmc_has_its_login_its_firmware_once_and_its_hardening(
 
 @pytest.mark.long
 @pytest.mark.parametrize("point", list(POINTS))
-def test_after_a_kill_at_each_point(tmp_path: Path, tiny_image: tuple[Path, str], point: int) -> None:
+def test_st_02_after_a_kill_at_each_point(tmp_path: Path, tiny_image: tuple[Path, str], point: int) -> None:
     with bmc_world(tmp_path, "127.96", tiny_image) as site:
         provision_until_free(site, "--until", "harden", METALWRIGHT_KILL_AT=str(point))
         finish(site, f"point {point}")

@@ -180,7 +180,7 @@ def test_a_node_that_is_to_be_left_alone_is_refused_by_name_and_skipped_in_its_r
 
 
 @pytest.mark.parametrize("content", [b"", b"SQLite format 3\0 torn"], ids=["empty", "torn"])
-def test_a_damaged_journal_is_refused_without_a_word_to_the_bmc(racked: World, content: bytes) -> None:
+def test_st_01_a_damaged_journal_is_refused_without_a_word_to_the_bmc(racked: World, content: bytes) -> None:
     journal = racked.state / "journal.sqlite"
     good = journal.read_bytes()
     before = len(racked.status(racked.machine).requests)

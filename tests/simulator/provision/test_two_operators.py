@@ -31,7 +31,7 @@ def await_run(site: World) -> None:
         time.sleep(0.1)
 
 
-def test_the_second_operator_is_told_who_works_on_the_node_and_changes_nothing(
+def test_st_03_the_second_operator_is_told_who_works_on_the_node_and_changes_nothing(
     tmp_path: Path, tiny_image: tuple[Path, str]
 ) -> None:
     with world(tmp_path, "127.123", tiny_image) as site:

@@ -59,7 +59,8 @@ def _end(process: subprocess.Popen[str]) -> None:
     process.communicate()
 
 
-def test_the_second_is_told_who_holds_it_and_since_when(state_dir: Path) -> None:
+def test_st_03_the_second_is_told_who_holds_it_and_since_when(state_dir: Path) -> None:
+    """Locks a node by an open file that the kernel frees when its processes die; what the file says locks nothing."""
     process = _start(state_dir, 60)
     try:
         assert _said(process) == "taken"
@@ -72,7 +73,7 @@ def test_the_second_is_told_who_holds_it_and_since_when(state_dir: Path) -> None
         _end(process)
 
 
-def test_death_frees_the_lock_at_once(state_dir: Path) -> None:
+def test_st_03_death_frees_the_lock_at_once(state_dir: Path) -> None:
     process = _start(state_dir, 60)
     assert _said(process) == "taken"
     _end(process)
@@ -90,7 +91,7 @@ def test_death_frees_the_lock_at_once(state_dir: Path) -> None:
     ],
     ids=["empty", "zeros", "torn", "a living foreign pid"],
 )
-def test_what_a_file_says_locks_nothing(state_dir: Path, content: bytes) -> None:
+def test_st_03_what_a_file_says_locks_nothing(state_dir: Path, content: bytes) -> None:
     lock = NodeLock(state_dir, "lab-1")
     lock.path.parent.mkdir(parents=True)
     lock.path.write_bytes(content)
@@ -101,7 +102,7 @@ def test_what_a_file_says_locks_nothing(state_dir: Path, content: bytes) -> None
     lock.release()
 
 
-def test_of_eight_that_race_for_a_stale_file_one_wins(state_dir: Path) -> None:
+def test_st_03_of_eight_that_race_for_a_stale_file_one_wins(state_dir: Path) -> None:
     path = NodeLock(state_dir, "lab-1").path
     path.parent.mkdir(parents=True)
     path.write_bytes(b"")
@@ -114,7 +115,7 @@ def test_of_eight_that_race_for_a_stale_file_one_wins(state_dir: Path) -> None:
     assert said == ["held"] * 7 + ["taken"]
 
 
-def test_an_orphaned_child_keeps_the_node(state_dir: Path) -> None:
+def test_st_03_an_orphaned_child_keeps_the_node(state_dir: Path) -> None:
     parent = subprocess.Popen([sys.executable, "-c", PARENT, str(state_dir), HOLDER], stdout=subprocess.PIPE, text=True)
     said, _, child = _said(parent).partition(" ")
     try:

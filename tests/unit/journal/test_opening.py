@@ -54,7 +54,8 @@ def test_it_survives_a_power_cut_by_design(tmp_path: Path) -> None:
     [b"", b'{"hosts": {"a"', b"\0" * 4096, b"SQLite format 3\0" + b"\xff" * 4080],
     ids=["empty", "half json", "zeros", "header only"],
 )
-def test_an_unreadable_file_is_refused_and_not_touched(tmp_path: Path, content: bytes) -> None:
+def test_st_01_an_unreadable_journal_is_refused_and_not_touched(tmp_path: Path, content: bytes) -> None:
+    """Keeps state in transactions; an unreadable journal stops everything and is never replaced by a new one."""
     path = tmp_path / "journal.sqlite"
     path.write_bytes(content)
     with pytest.raises(JournalError) as caught:
@@ -64,7 +65,7 @@ def test_an_unreadable_file_is_refused_and_not_touched(tmp_path: Path, content: 
     assert path.read_bytes() == content
 
 
-def test_a_truncated_journal_is_refused_and_not_touched(tmp_path: Path) -> None:
+def test_st_01_a_truncated_journal_is_refused_and_not_touched(tmp_path: Path) -> None:
     path = tmp_path / "journal.sqlite"
     _made(path)
     torn = path.read_bytes()[: path.stat().st_size // 2]
@@ -97,7 +98,7 @@ def test_a_newer_journal_is_refused(tmp_path: Path) -> None:
     assert caught.value.found == "schema version 99"
 
 
-def test_a_log_without_its_journal_is_not_taken_for_a_fresh_start(tmp_path: Path) -> None:
+def test_st_01_a_log_without_its_journal_is_not_taken_for_a_fresh_start(tmp_path: Path) -> None:
     path = tmp_path / "journal.sqlite"
     path.with_name("journal.sqlite-wal").write_bytes(b"x" * 100)
     with pytest.raises(JournalError, match="its log is there"):
@@ -153,7 +154,8 @@ def test_a_url_without_its_driver_says_what_to_install() -> None:
     assert "hunter2" not in str(caught.value)
 
 
-def test_a_full_disk_is_an_error_and_the_old_content_stays(tmp_path: Path) -> None:
+def test_st_01_a_full_disk_is_an_error_and_the_old_content_stays(tmp_path: Path) -> None:
+    """Keeps state in transactions; an unreadable journal stops everything and is never replaced by a new one."""
     path = tmp_path / "journal.sqlite"
     with Journal(open_sqlite(path)) as journal:
         journal.events.note("before")
