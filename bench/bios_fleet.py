@@ -27,7 +27,7 @@ from typing import Any
 from bench.fleet import Bmc, Fleet, running_fleet
 from metalwright.secrets.sticker_file import Sticker
 from metalwright.secrets.value import Secret
-from metalwright.skeleton import create_site
+from metalwright.starter.site import create_site
 from metalwright.workspace import open_workspace
 
 WANTED = {"SR_IOVSupport": "Enabled", "Re_SizeBARSupport": "Enabled", "SNCSubNUMA": "Disable"}

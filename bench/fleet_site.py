@@ -7,7 +7,7 @@ from pathlib import Path
 
 from metalwright.loading import release, write_addresses
 from metalwright.model.addresses import AddressLock, Allocation
-from metalwright.skeleton import create_site
+from metalwright.starter.site import create_site
 
 NODES_A_RACK = 40
 CLASSES = 20

@@ -17,7 +17,7 @@ from metalwright.model.addresses import AddressLock, Allocation
 from metalwright.simulator.running import RunningService, service_in_thread
 from metalwright.simulator.service.traffic import Record
 from metalwright.simulator.spec import BmcSpec, MachineSpec
-from metalwright.skeleton import create_site, skeleton_root
+from metalwright.starter.site import create_site, skeleton_root
 
 SHORT_WAIT = ("--data", "bios_wait_s=2")
 Misbehave = Callable[[RunningService], object]

@@ -23,9 +23,9 @@ from metalwright.model.digests import digest
 from metalwright.model.image import Image, Stamp
 from metalwright.simulator.qemu.accelerator import find_accelerator
 from metalwright.simulator.qemu.firmware import find_firmware, find_qemu
-from metalwright.skeleton import create_site
 from metalwright.ssh import Session, Target, connect, record_host_key
 from metalwright.ssh.keys import ensure_private_key, public_half
+from metalwright.starter.site import create_site
 
 REPOSITORY = Path(__file__).parents[2]
 CACHE = Path(os.environ.get("METALWRIGHT_CACHE", REPOSITORY / ".cache"))

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from metalwright.allocations import allocate_addresses
-from metalwright.skeleton import create_site
+from metalwright.starter.site import create_site
 
 
 def register(app: typer.Typer) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from metalwright.loading import SitePaths, read_addresses, release
 from metalwright.model.image import Image
 from metalwright.simulator.spec import LabSpec
-from metalwright.skeleton import create_site
+from metalwright.starter.site import create_site
 
 FACTORY_USER = "ADMIN"
 FACTORY_PASSWORD_FILE = "factory-password"  # noqa: S105 - the name of a file

@@ -1,1 +1,1 @@
-"""Files that ``metalwright init`` starts a site repository with, beside the blueprints, deploys and templates."""
+"""What a new site repository begins with: files beside the blueprints, deploys and templates, and how it is made."""

@@ -20,7 +20,7 @@ from metalwright.loading.repository import load_site
 from metalwright.model.addresses import AddressLock, Allocation
 from metalwright.simulator.running import RunningService, service_in_thread
 from metalwright.simulator.spec import BmcSpec, MachineSpec
-from metalwright.skeleton import create_site
+from metalwright.starter.site import create_site
 from metalwright.workspace import Workspace, workspace_at
 
 FACTORY_PASSWORD = "factory-secret"

@@ -11,7 +11,7 @@ from metalwright.allocations import allocate_addresses
 from metalwright.checking import examine
 from metalwright.errors import InvalidFilesError
 from metalwright.loading import load_site, release
-from metalwright.skeleton import create_site
+from metalwright.starter.site import create_site
 
 TODAY = date(2026, 11, 30)
 INVENTORY = {

@@ -14,7 +14,7 @@ import pytest
 from metalwright.cli.app import run
 from metalwright.loading import load_site, read_addresses
 from metalwright.loading.schemas import SCHEMA_NAMES, json_schema
-from metalwright.skeleton import create_site
+from metalwright.starter.site import create_site
 
 
 def cli(site: Path, *arguments: str) -> int:

@@ -12,7 +12,7 @@ from metalwright.allocations import allocate_addresses
 from metalwright.loading import release
 from metalwright.model.review import ObservedNode, ObservedSnapshot
 from metalwright.reviewing import Circumstances
-from metalwright.skeleton import skeleton_root
+from metalwright.starter.site import skeleton_root
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 TODAY = NOW.date()

@@ -29,7 +29,7 @@ def skeleton_root() -> Path:
     Raises:
         LoadingError: neither is there.
     """
-    package = Path(__file__).parent
+    package = Path(__file__).parents[1]
     candidates = (package / "_skeleton", package.parents[1])
     for candidate in candidates:
         if (candidate / "blueprints").is_dir():
@@ -73,7 +73,7 @@ def create_site(
 
 
 def _files(inventory: Mapping[str, str] | None) -> Iterator[tuple[Path, bytes]]:
-    root, starter = skeleton_root(), Path(__file__).parent / "starter"
+    root, starter = skeleton_root(), Path(__file__).parent
     for tree in _TREES:
         yield from _tree(root, tree)
     for path in sorted((root / "inventory").glob("*.py")):
