@@ -41,6 +41,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+_LONGEST_LINE = 4000
+
 
 class MetalwrightError(Exception):
     """Base of all errors shown to people.
@@ -74,7 +76,12 @@ class MetalwrightError(Exception):
             lines.append(f"  found:    {self.found}")
         if self.hint is not None:
             lines.append(f"\nhint: {self.hint}")
-        return "\n".join(lines)
+        return "\n".join(_cut(line) for line in "\n".join(lines).split("\n"))
+
+
+def _cut(line: str) -> str:
+    """A line that a person can still read; what a machine answered or a file held may be of any length."""
+    return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}… ({len(line)} characters)"
 
 
 class UsageError(MetalwrightError):

@@ -16,7 +16,8 @@ from pydantic import ValidationError
 
 from metalwright.acceptance.signing import SigningKey
 from metalwright.acceptance.verdicts import overall
-from metalwright.errors import AcceptanceError
+from metalwright.errors import AcceptanceError, LoadingError
+from metalwright.loading import read_bytes
 from metalwright.model.certificate import Certificate, PowerFigures, Signature, TestResult
 from metalwright.model.digests import canonical_json
 
@@ -133,8 +134,8 @@ def _decode(text: str) -> bytes:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        data = json.loads(path.read_bytes(), object_pairs_hook=_no_duplicates)
-    except (OSError, ValueError, RecursionError) as error:
+        data = json.loads(read_bytes(path, root=None), object_pairs_hook=_no_duplicates)
+    except (LoadingError, ValueError, RecursionError) as error:
         raise AcceptanceError("the certificate cannot be read", where=str(path), found=str(error)) from error
     if not isinstance(data, dict):
         raise AcceptanceError("the file holds no certificate", where=str(path), expected="a JSON object")

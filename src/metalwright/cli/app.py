@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import sys
@@ -88,6 +89,11 @@ def run(arguments: list[str]) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_ERROR
+    except OSError as error:
+        if debug:
+            typer.echo(redact(traceback.format_exc()), err=True)
+        typer.echo(redact(f"error: {refused_by_system(error)}"), err=True)
+        return EXIT_ERROR
     except Exception as error:
         if debug:
             typer.echo(redact(traceback.format_exc()), err=True)
@@ -95,6 +101,27 @@ def run(arguments: list[str]) -> int:
         typer.echo(f"{told}\n\nhint: this is a fault of metalwright; run again with --debug", err=True)
         return EXIT_ERROR
     return result if isinstance(result, int) else EXIT_OK
+
+
+def refused_by_system(error: OSError) -> MetalwrightError:
+    """What a person is told where the operating system refused something and nobody between could say more."""
+    hints = {
+        errno.ENOSPC: "make room; what was there before is unchanged",
+        errno.EDQUOT: "make room; what was there before is unchanged",
+        errno.EROFS: "the file system is read-only: use another directory, or mount it for writing",
+        errno.EACCES: "run it as the user that owns the site, or give it the right",
+        errno.EPERM: "run it as the user that owns the site, or give it the right",
+        errno.ENOTDIR: "a file lies where a directory belongs: move it away",
+        errno.EISDIR: "a directory lies where a file belongs: move it away",
+        errno.EEXIST: "something else has that name: move it away",
+        errno.EMFILE: "raise the limit of open files (ulimit -n), or work on fewer nodes at once",
+    }
+    return MetalwrightError(
+        "the operating system refused it",
+        where=str(error.filename)[:300] if error.filename is not None else "",
+        found=error.strerror or str(error) or type(error).__name__,
+        hint=hints.get(error.errno or 0, "run again with --debug to see where"),
+    )
 
 
 def _show_usage_error(error: TyperException) -> None:

@@ -20,6 +20,7 @@ from metalwright.cli.selection import overwritten, select_nodes
 from metalwright.errors import PlanError, UsageError
 from metalwright.imaging.ordering import cache_dir
 from metalwright.imaging.ramdisk import is_ramdisk_built
+from metalwright.loading.files import MAX_FLEET_FILE_BYTES, read_bytes
 from metalwright.model.phase import PHASES, Phase
 from metalwright.model.plan import Disruption, Plan
 from metalwright.planning import check_allowed, check_still_holds, destructive_nodes, verify_digest
@@ -197,8 +198,8 @@ def _without_left_alone(
 
 def _read_plan(path: Path) -> Plan:
     try:
-        plan = Plan.model_validate_json(path.read_bytes())
-    except (OSError, ValidationError) as error:
+        plan = Plan.model_validate_json(read_bytes(path, root=None, max_bytes=MAX_FLEET_FILE_BYTES))
+    except ValidationError as error:
         raise PlanError("the plan cannot be read", where=str(path), found=str(error).splitlines()[0]) from error
     verify_digest(plan)
     return plan

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from metalwright.cli.context import CliContext
 from metalwright.errors import LoadingError
 from metalwright.loading import write_atomically
+from metalwright.loading.files import MAX_FLEET_FILE_BYTES, read_bytes
 from metalwright.model.review import ObservedSnapshot
 from metalwright.review.markdown import render_markdown
 from metalwright.review.sarif import render_sarif
@@ -64,8 +65,8 @@ def review(
 
 def _read_snapshot(path: Path) -> ObservedSnapshot:
     try:
-        snapshot = ObservedSnapshot.model_validate_json(path.read_bytes())
-    except (OSError, ValidationError) as error:
+        snapshot = ObservedSnapshot.model_validate_json(read_bytes(path, root=None, max_bytes=MAX_FLEET_FILE_BYTES))
+    except ValidationError as error:
         raise LoadingError(
             "the snapshot cannot be read",
             where=str(path),

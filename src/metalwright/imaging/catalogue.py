@@ -122,7 +122,7 @@ def _compare(what: str, expected: object, found: object) -> Iterator[str]:
 
 def _read_entry(path: Path) -> Image:
     try:
-        return Image.model_validate_json(path.read_text())
+        return Image.model_validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:
         raise ImageError("the catalogue entry cannot be read", where=str(path), found=str(error)[:500]) from error
 
@@ -130,6 +130,9 @@ def _read_entry(path: Path) -> Image:
 def _detect_format(source: Path) -> str:
     """Return ``raw`` or ``raw.zst`` by the file's own bytes; everything else is refused with what it looks like."""
     try:
+        if not source.is_file():
+            found = "something that is no regular file" if source.exists() else "nothing"
+            raise ImageError("the image file cannot be read", where=str(source), expected="a file", found=found)
         with source.open("rb") as file:
             head = file.read(_GPT_OFFSET + len(_GPT_MAGIC))
             size_bytes = file.seek(0, os.SEEK_END)

@@ -12,6 +12,11 @@ from metalwright.errors import LoadingError
 MAX_FILE_BYTES = 2 * 1024 * 1024
 """No file that a person writes is larger; a larger one is a mistake or an attack."""
 
+MAX_FLEET_FILE_BYTES = 64 * 1024 * 1024
+"""No file that holds a line for each machine of a fleet is larger: plans, snapshots, lease files, sticker lists."""
+
+_TOLD_PATH_CHARACTERS = 300
+
 _FOREIGN_BOMS = {
     b"\xff\xfe\x00\x00": "UTF-32",
     b"\x00\x00\xfe\xff": "UTF-32",
@@ -26,7 +31,10 @@ def inside(path: Path, root: Path) -> Path:
     Raises:
         LoadingError: it leads out of the repository.
     """
-    real = path.resolve()
+    try:
+        real = path.resolve()
+    except (OSError, RuntimeError) as error:
+        raise LoadingError("the path leads nowhere", where=_told(path), found=_reason(error)) from error
     if not real.is_relative_to(root.resolve()):
         raise LoadingError(
             "the file lies outside of the site repository",
@@ -38,21 +46,22 @@ def inside(path: Path, root: Path) -> Path:
     return path
 
 
-def read_bytes(path: Path, *, root: Path, max_bytes: int = MAX_FILE_BYTES) -> bytes:
-    """The bytes of a regular file inside ``root``.
+def read_bytes(path: Path, *, root: Path | None, max_bytes: int = MAX_FILE_BYTES) -> bytes:
+    """The bytes of a regular file inside ``root``; ``None`` for a file that somebody named on the command line.
 
     Raises:
         LoadingError: missing, unreadable, not a regular file, too large, or outside of ``root``.
     """
-    inside(path, root)
+    if root is not None:
+        inside(path, root)
     try:
         if not path.is_file():
             found = "nothing" if not path.exists() else "something that is no regular file"
-            raise LoadingError("cannot read the file", where=str(path), expected="a file", found=found)
+            raise LoadingError("cannot read the file", where=_told(path), expected="a file", found=found)
         with path.open("rb") as stream:
             data = stream.read(max_bytes + 1)
-    except OSError as error:
-        raise LoadingError("cannot read the file", where=str(path), found=error.strerror) from error
+    except (OSError, ValueError) as error:
+        raise LoadingError("cannot read the file", where=_told(path), found=_reason(error)) from error
     if len(data) > max_bytes:
         raise LoadingError(
             "the file is too large",
@@ -63,7 +72,7 @@ def read_bytes(path: Path, *, root: Path, max_bytes: int = MAX_FILE_BYTES) -> by
     return data
 
 
-def read_text(path: Path, *, root: Path, max_bytes: int = MAX_FILE_BYTES) -> str:
+def read_text(path: Path, *, root: Path | None, max_bytes: int = MAX_FILE_BYTES) -> str:
     """The text of a UTF-8 file inside ``root``; a byte-order mark and CRLF line ends are accepted.
 
     Raises:
@@ -104,6 +113,19 @@ def decode_text(data: bytes, path: Path) -> str:
     return text.replace("\r\n", "\n")
 
 
+def _told(path: Path) -> str:
+    """The path, cut where it is longer than any that can exist."""
+    text = str(path)
+    return text if len(text) <= _TOLD_PATH_CHARACTERS else f"{text[:_TOLD_PATH_CHARACTERS]}…"
+
+
+def _reason(error: OSError | RuntimeError | ValueError) -> str:
+    """Why a path cannot be used; a loop of links and a NUL in a name are no ``OSError``."""
+    return (
+        (error.strerror or type(error).__name__) if isinstance(error, OSError) else str(error)[:_TOLD_PATH_CHARACTERS]
+    )
+
+
 def _line_column(data: bytes, offset: int) -> tuple[int, int]:
     before = data[:offset]
     return before.count(b"\n") + 1, offset - (before.rfind(b"\n") + 1) + 1
@@ -126,6 +148,8 @@ def write_atomically(path: Path, data: bytes | str, mode: int = 0o644) -> None:
             hint="name another one",
         )
     raw = data.encode() if isinstance(data, str) else data
+    if path.name in ("", ".."):
+        raise LoadingError("cannot write the file", where=str(path), expected="a file", found="a directory")
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
     try:
         _write_and_sync(temporary, raw, mode)
@@ -135,7 +159,7 @@ def write_atomically(path: Path, data: bytes | str, mode: int = 0o644) -> None:
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise LoadingError(
-            "cannot write the file", where=str(path), found=error.strerror, hint="the old content is unchanged"
+            "cannot write the file", where=_told(path), found=error.strerror, hint="the old content is unchanged"
         ) from error
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from metalwright.errors import InvalidFilesError, LoadingError
+from metalwright.loading.files import MAX_FLEET_FILE_BYTES, read_text
 from metalwright.model.base import is_filler, normal_mac
 from metalwright.secrets.value import Secret
 
@@ -50,11 +51,7 @@ def read_stickers(path: Path, default_user: str | None = None) -> tuple[Sticker,
         LoadingError: the file cannot be read, or lacks a column.
         InvalidFilesError: every line that cannot be used, by ``file:line``; no error holds a password.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        found = error.strerror if isinstance(error, OSError) else "text that is not UTF-8"
-        raise LoadingError("the sticker list cannot be read", where=str(path), found=found) from None
+    text = read_text(path, root=None, max_bytes=MAX_FLEET_FILE_BYTES)
     heading = text.partition("\n")[0]
     rows = csv.reader(text.splitlines(), delimiter=max(DELIMITERS, key=heading.count), strict=True)
     columns = _columns(next(rows, []), path, default_user)

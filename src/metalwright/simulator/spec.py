@@ -10,6 +10,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from metalwright.errors import LabError
+from metalwright.simulator.files import read_given_text
 
 GIB = 1024**3
 
@@ -111,14 +112,14 @@ class LabSpec(_Spec):
 def read_lab_spec(path: Path) -> LabSpec:
     """Read a lab file (YAML or JSON); raises :class:`LabError` naming the file and the field."""
     try:
-        data: Any = YAML(typ="safe").load(path.read_text(encoding="utf-8"))
+        data: Any = YAML(typ="safe").load(read_given_text(path, "lab file"))
         spec = LabSpec.model_validate(data)
-    except (OSError, YAMLError) as error:
-        raise LabError("the lab file cannot be read", where=str(path), found=str(error)) from error
     except ValidationError as error:
         first = error.errors(include_input=False)[0]
         field = ".".join(str(part) for part in first["loc"])
         raise LabError("the lab file is not valid", where=f"{path}: {field}", found=first["msg"]) from error
+    except (YAMLError, ValueError, RecursionError) as error:
+        raise LabError("the lab file cannot be read", where=str(path), found=str(error)) from error
     names = [machine.name for machine in spec.machines]
     if len(set(names)) != len(names):
         raise LabError("two machines share a name", where=str(path), found=", ".join(sorted(names)))

@@ -55,6 +55,8 @@ def create_site(
         UsageError: the directory is not empty (without ``refresh``).
         LoadingError: a file cannot be read or written.
     """
+    if directory.exists() and not directory.is_dir():
+        raise UsageError("there is a file of this name", where=str(directory), hint="name a new directory")
     if not refresh and directory.exists() and any(directory.iterdir()):
         raise UsageError(
             "the directory is not empty", where=str(directory), hint="name a new directory; nothing was written"

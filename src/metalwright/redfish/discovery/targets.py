@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import netaddr
 
 from metalwright.errors import UsageError
+from metalwright.loading.files import MAX_FLEET_FILE_BYTES, read_text
 from metalwright.redfish.client import origin_of
 from metalwright.redfish.discovery.leases import LeaseFile, read_leases
 from metalwright.redfish.discovery.leases.recognition import KINDS
@@ -19,6 +20,9 @@ from metalwright.redfish.places import Place
 
 MAX_TARGETS = 65_536
 MAX_BAD_LINES_TOLD = 5
+_LONGEST_WORD = 280
+"""A DNS name has at most 253 characters; a scheme and a port may stand around it."""
+
 _HOST = re.compile(r"^[A-Za-z0-9.:_%/\[\]-]+$")
 
 
@@ -80,20 +84,29 @@ class _Reading:
     allow_http: bool
     found: dict[Place, Target] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    opened: list[Path] = field(default_factory=list)
 
     def word(self, word: str) -> None:
         path = Path(word)
-        if "://" in word or not path.is_file():
+        if "://" in word or not _is_file(path):
             self._take(_of_word(word, self.port, self.allow_http))
             return
+        self._file(path)
+
+    def _file(self, path: Path) -> None:
+        """A lease file, or words line by line, which may name files again."""
+        if path in self.opened:
+            raise UsageError("the file of targets names itself", where=str(path), hint="remove that line")
         text = _text(path)
         leases = read_leases(text)
         if leases is not None:
             self._leases(path, leases)
             return
+        self.opened.append(path)
         for raw in text.splitlines():
             if line := raw.partition("#")[0].strip():
                 self.word(line)
+        self.opened.remove(path)
 
     def lease_file(self, path: Path) -> None:
         leases = read_leases(_text(path))
@@ -127,18 +140,23 @@ def _merged(known: Target, other: Target) -> Target:
     return replace(best, mac=known.mac or other.mac, hostname=known.hostname or other.hostname)
 
 
-def _text(path: Path) -> str:
+def _is_file(path: Path) -> bool:
+    """Whether there is such a file; words that no path can be are none."""
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError("the file of targets cannot be read", where=str(path), found=str(error)) from error
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _text(path: Path) -> str:
+    return read_text(path, root=None, max_bytes=MAX_FLEET_FILE_BYTES)
 
 
 def _of_word(word: str, port: int, allow_http: bool) -> Iterator[Target]:
     if "/" in word and "://" not in word:
         yield from _of_prefix(word, port)
         return
-    if not _HOST.match(word):
+    if not _HOST.match(word) or len(word) > _LONGEST_WORD:
         raise UsageError("neither a host, a prefix nor a file", where=word, expected="HOST, HOST:PORT or a prefix")
     bare = f"[{word}]" if "://" not in word and word.count(":") > 1 and not word.startswith("[") else word
     origin = origin_of(bare, allow_http=allow_http)

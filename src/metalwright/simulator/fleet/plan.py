@@ -13,6 +13,7 @@ from ruamel.yaml.error import YAMLError
 
 from metalwright.errors import LabError
 from metalwright.simulator.faults import Fault
+from metalwright.simulator.files import read_given_text
 from metalwright.simulator.fleet.tree import Identity, Tree
 
 _LOOPBACK = ipaddress.IPv4Network("127.0.0.0/8")
@@ -46,14 +47,14 @@ def _is_meant(word: str, identity: Identity, kind: str) -> bool:
 def read_faults(path: Path) -> list[FaultGroup]:
     """A fault file (YAML): a list of groups. Raises :class:`LabError` naming the file and the field."""
     try:
-        data: Any = YAML(typ="safe").load(path.read_text(encoding="utf-8"))
+        data: Any = YAML(typ="safe").load(read_given_text(path, "fault file"))
         groups = _Groups.model_validate({"groups": data})
-    except (OSError, YAMLError) as error:
-        raise LabError("the fault file cannot be read", where=str(path), found=str(error)) from error
     except ValidationError as error:
         first = error.errors(include_input=False)[0]
         field = ".".join(str(part) for part in first["loc"][1:])
         raise LabError("the fault file is not valid", where=f"{path}: {field}", found=first["msg"]) from error
+    except (YAMLError, ValueError, RecursionError) as error:
+        raise LabError("the fault file cannot be read", where=str(path), found=str(error)) from error
     return groups.groups
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from metalwright.errors import LabError
+from metalwright.simulator.files import read_given_text
 
 NOT_JSON = "__not_json__"
 _TOKEN = re.compile(r"\{\{(serial|uuid|code|address|mac|MAC|guid)(?:\+(\d+))?\}\}")
@@ -110,8 +111,8 @@ def make_tree(name: str, bodies: Mapping[str, Any], **details: Any) -> Tree:
 def read_capture(path: Path) -> Tree:
     """A tree from disk: a JSON object URI → body. Raises :class:`LabError` naming the file."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        data = json.loads(read_given_text(path, "capture"))
+    except (ValueError, RecursionError) as error:
         raise LabError("the capture cannot be read", where=str(path), found=str(error)) from error
     if not isinstance(data, dict) or not any(key.rstrip("/") == "/redfish/v1" for key in data):
         raise LabError("this is no capture", where=str(path), expected="a JSON object: URI → body, with /redfish/v1")
