@@ -13,7 +13,7 @@ from metalwright.cli.context import CliContext, print_json
 from metalwright.cli.selection import overwritten, select_nodes
 from metalwright.loading import write_atomically
 from metalwright.model.digests import canonical_json
-from metalwright.model.plan import Plan
+from metalwright.model.plan import NodePlan, Plan
 from metalwright.runner.plans import PlanRequest, issue_grants, observe_plan, ungranted
 from metalwright.runner.provisioning import Kind
 from metalwright.workspace import open_workspace
@@ -70,7 +70,7 @@ def print_plan(cli: CliContext, made: Plan) -> None:
     for item in made.nodes:
         for change in item.changes:
             mark = "DISRUPTIVE" if change.disruptive else ""
-            table.add_row(item.node, change.phase, change.what, change.from_ or "", _short(change.to), mark)
+            table.add_row(item.node, change.phase, change.what, _short(change.from_), _short(change.to), mark)
         for refusal in item.refusals:
             table.add_row(item.node, *refusal.split(": ", 1), "", "", "WOULD STOP")
         for unknown in item.unknown:
@@ -78,9 +78,21 @@ def print_plan(cli: CliContext, made: Plan) -> None:
         if not (item.changes or item.refusals or item.unknown):
             table.add_row(item.node, "", "nothing to do", "", "", "")
     cli.out.print(table)
+    for item in made.nodes:
+        if item.is_destructive:
+            cli.out.print(f"\n{item.node}: {_written(item)}", markup=False)
     reboots = sum(item.estimate.reboots or 0 for item in made.nodes)
     writes = sum(item.is_destructive for item in made.nodes)
     cli.out.print(f"\n{len(made.nodes)} node(s), {writes} disk(s) written, {reboots} reboot(s); plan {made.digest}")
+
+
+def _written(item: NodePlan) -> str:
+    """Which disk of which machine is written, in the words of its sticker."""
+    machine = item.identity
+    keys = (("serial", machine.serial), ("UUID", machine.uuid), ("BMC MAC", machine.bmc_mac))
+    told = ", ".join(f"{name} {value}" for name, value in keys if value is not None)
+    disk = f"disk {item.disk_serial}" if item.disk_serial is not None else "the disk that the ramdisk finds by its rule"
+    return f"writes {disk} of the machine with {told}"
 
 
 def _short(text: str | None) -> str:

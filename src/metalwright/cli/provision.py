@@ -25,7 +25,7 @@ from metalwright.model.phase import PHASES, Phase
 from metalwright.model.plan import Disruption, Plan
 from metalwright.planning import check_allowed, check_still_holds, destructive_nodes, verify_digest
 from metalwright.runner.plans import PlanRequest, granted_overwrites, issue_grants, observe_plan, ungranted
-from metalwright.runner.provisioning import Kind, Outcome, Request, check_wanted, left_alone, provision
+from metalwright.runner.provisioning import Kind, Outcome, Request, check_images, check_wanted, left_alone, provision
 from metalwright.runner.provisioning import unfinished_nodes as find_unfinished
 from metalwright.runner.record import forget_failures
 from metalwright.runner.taking import take_nodes
@@ -146,12 +146,13 @@ def _run(
         if reviewed is not None:
             taken.require_all()
         request = Request(taken.nodes, kind, may_overwrite, None, tuple(sys.argv[1:]), until)
+        check_images(workspace, request)
         if taken.nodes:
             if is_retry:
                 forget_failures(workspace, taken.nodes)
             plan = _settle_plan(cli, workspace, request, reviewed, allow, yes=yes, as_json=as_json)
             request = replace(request, plan=plan.digest)
-        if not is_ramdisk_built(cache_dir()):
+        if request.reaches_disks and not is_ramdisk_built(cache_dir()):
             cli.err.print("building the deploy ramdisk (once, a minute or two) …")
         outcome = provision(workspace, request, taken, ProgressLines(cli.err))
     if as_json:
@@ -171,13 +172,15 @@ def _settle_plan(
     yes: bool,
     as_json: bool,
 ) -> Plan:
-    """The plan as of now, confirmed or reviewed, with a grant for every disk that it writes."""
+    """The plan as of now, confirmed or reviewed, with a grant for every disk that the request comes to write."""
     cli.err.print(f"looking at {len(request.nodes)} node(s) …")
     current = observe_plan(workspace, PlanRequest(request.nodes, request.kind, request.overwrite))
     if reviewed is not None:
         check_still_holds(reviewed, current)
         check_allowed(reviewed, allow)
-    elif destructive_nodes(current) and not as_json:
+    if not request.reaches_disks:
+        return current
+    if reviewed is None and destructive_nodes(current) and not as_json:
         print_plan(cli, current)
     wanted = ungranted(workspace, current, request.kind, request.overwrite)
     if reviewed is None:

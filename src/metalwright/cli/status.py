@@ -107,9 +107,9 @@ def _next_action(node: str, state: NodeState, phase: PhaseRecord | None) -> str 
         NodeState.PLANNED: "`metalwright discover`",
         NodeState.DISCOVERED: "claim it: put it into a rack file",
         NodeState.CLAIMED: f"`metalwright plan {node}`",
-        NodeState.PROVISIONING: f"interrupted: `metalwright provision {node}` goes on",
-        NodeState.HELD: f"commit the repinned blueprint, or `metalwright release {node}`",
-        NodeState.QUARANTINED: f"repair it, then `metalwright release {node}`",
+        NodeState.PROVISIONING: f"not finished: `metalwright provision {node}` goes on",
+        NodeState.HELD: f"commit the repinned blueprint, or `metalwright release {node} --why …`",
+        NodeState.QUARANTINED: f"repair it, then `metalwright release {node} --why …`",
     }
     return actions.get(state)
 

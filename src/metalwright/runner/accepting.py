@@ -15,7 +15,7 @@ from metalwright.acceptance.links import links
 from metalwright.acceptance.run import run_acceptance
 from metalwright.acceptance.signing import site_signing_key, trusted_keys
 from metalwright.acceptance.verdicts import certified_results
-from metalwright.errors import AcceptanceError
+from metalwright.errors import AcceptanceError, SshUnreachableError
 from metalwright.imaging.ordering import login_key, pinned_image
 from metalwright.lifecycle.observations import AcceptObservation, ReadyObservation
 from metalwright.loading.file_lock import exclusive
@@ -154,6 +154,13 @@ class Accepting:
 
     def _stamp(self) -> Stamp:
         view = look_at_os(self.workspace, self.node)
+        if view.kind == "silent":
+            raise SshUnreachableError(
+                "the system does not answer, so it cannot be tested",
+                where=self.node,
+                found=view.detail,
+                hint="nothing was written; when it answers, the same command again",
+            )
         if view.stamp is None:
             raise AcceptanceError(
                 "the running system carries no stamp of ours",

@@ -128,6 +128,12 @@ def _await_start(workspace: Workspace, child: _Child) -> None:
     raise ImageError(
         "the boot server did not start",
         where=f"{settings.listen}:{settings.https_port}",
-        found=said[-1] if said else f"exit code {child.exit_code}",
+        found=_reason(said) or f"exit code {child.exit_code}",
         hint="is another program on its ports? they are site.yaml boot_server.http_port and https_port",
     )
+
+
+def _reason(said: list[str]) -> str | None:
+    """What the log of a boot server that ended tells: its error with what it found, else its last line."""
+    told = [line.strip() for line in said if line.startswith(("error:", "  found:"))]
+    return "; ".join(told) or (said[-1] if said else None)

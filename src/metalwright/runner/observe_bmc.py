@@ -107,11 +107,16 @@ class BmcObserver:
         return CredentialsObservation(user, origin in ("current", "staged"), is_staged, is_own_account)
 
     async def _address(self) -> AddressObservation:
-        wanted, current = self.workspace.allocated_bmc(self.node), self.workspace.bmc_places(self.node)[0]
+        wanted = self.workspace.allocated_bmc(self.node)
         is_there = await self._answers_at(wanted)
         if is_there:
             self.workspace.journal.bmc_addresses.record(self.node, wanted.host, wanted.port, datetime.now(UTC))
-        return AddressObservation(wanted.host, wanted.host if is_there else current.host, is_there)
+        return AddressObservation(wanted.host, wanted.host if is_there else self._answered_at(), is_there)
+
+    def _answered_at(self) -> str:
+        """The address at which *identify* read the machine; before that, the best that is known."""
+        read = self._report.bmc.address if self._report is not None else None
+        return read or self.workspace.bmc_places(self.node)[0].host
 
     async def _answers_at(self, place: Place) -> bool:
         """Whether the node's own BMC answers there: certificate pinned, login works, identity agrees."""

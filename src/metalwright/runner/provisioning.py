@@ -12,7 +12,7 @@ from metalwright.imaging.ordering import cache_dir, pinned_image
 from metalwright.imaging.ramdisk import build_ramdisk
 from metalwright.journal.holding import NodeHold, hold_locked_node
 from metalwright.lifecycle import Failed, Timing
-from metalwright.model.phase import NodeState, Phase
+from metalwright.model.phase import PHASES, NodeState, Phase
 from metalwright.runner.boot_server import boot_server
 from metalwright.runner.custody import finish_run, unfinished_run
 from metalwright.runner.events import RunEvents
@@ -41,6 +41,11 @@ class Request:
     plan: str | None = None
     arguments: tuple[str, ...] = ()
     until: Phase = Phase.READY
+
+    @property
+    def reaches_disks(self) -> bool:
+        """Whether the image phase, the only one that writes disks, is part of it."""
+        return PHASES.index(self.until) >= PHASES.index(Phase.IMAGE)
 
 
 @dataclass
@@ -76,7 +81,7 @@ def check_wanted(workspace: Workspace, nodes: Iterable[str]) -> None:
                 where=name,
                 expected="state ready in the rack file, and not held",
                 found=why,
-                hint=f"`metalwright release {name}`, or change `state:` in its rack file by a reviewed commit",
+                hint=f"`metalwright release {name} --why …`, or change `state:` in its rack file by a reviewed commit",
             )
 
 
@@ -100,6 +105,17 @@ def chained_run(workspace: Workspace, node: str, kind: Kind) -> str | None:
     return run.id if is_same else None
 
 
+def check_images(workspace: Workspace, request: Request) -> None:
+    """Refuse what could not write its image, before any machine is looked at.
+
+    Raises:
+        ImageError: an image is missing, or is not the pinned one.
+    """
+    if request.reaches_disks:
+        for node in request.nodes:
+            pinned_image(workspace, node)
+
+
 def provision(workspace: Workspace, request: Request, taken: TakenNodes, events: RunEvents) -> Outcome:
     """Bring every node of the request, all of them taken, to *ready*; nodes fail one by one, with their reason.
 
@@ -113,9 +129,9 @@ def provision(workspace: Workspace, request: Request, taken: TakenNodes, events:
         events.node_failed(node, Phase.IDENTIFY, outcome.failures[node])
     if not request.nodes:
         return outcome
-    for node in request.nodes:
-        pinned_image(workspace, node)
-    build_ramdisk(cache_dir())
+    check_images(workspace, request)
+    if request.reaches_disks:
+        build_ramdisk(cache_dir())
     outcome.runs = _runs(workspace, request)
     with ExitStack() as stack:
         stack.enter_context(boot_server(workspace))

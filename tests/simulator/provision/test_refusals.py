@@ -100,8 +100,18 @@ def test_without_a_confirmation_nothing_is_written(racked: World) -> None:
     code, text = racked.run("provision", "lab-1")
     assert code == 1
     assert "WILL BE WRITTEN: lab-1" in text
+    assert f"lab-1: writes disk {racked.machine.system_disk} of the machine with serial MWLAB0001, UUID " in text
+    assert "127.121.0.101" in text, "the plan names the address at which the BMC answers now"
     assert "confirmation" in text
     assert len(racked.writes(racked.machine)) == before
+
+
+def test_a_run_that_stops_before_the_disk_asks_for_no_disk_and_makes_no_grant(racked: World) -> None:
+    grants = racked.count("grants")
+    code, text = racked.run("provision", "lab-1", "--until", "identify")
+    assert code == 0, text
+    assert "WILL BE WRITTEN" not in text
+    assert racked.count("grants") == grants
 
 
 def test_an_expired_grant_allows_nothing(racked: World) -> None:

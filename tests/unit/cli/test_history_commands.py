@@ -94,7 +94,7 @@ def test_a_node_that_is_worked_on_says_who_does(
     assert node["next"] is None
     journal.leases.release(lease)
     (node,) = read_json(capsys, site, "status", "lab-1")["nodes"]
-    assert (node["worker"], node["next"]) == (None, "interrupted: `metalwright provision lab-1` goes on")
+    assert (node["worker"], node["next"]) == (None, "not finished: `metalwright provision lab-1` goes on")
 
 
 def test_a_ready_node_shows_its_known_good_tuple(

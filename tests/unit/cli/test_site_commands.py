@@ -33,10 +33,27 @@ def read_json(capsys: pytest.CaptureFixture[str], site: Path, *arguments: str) -
     return json.loads(capsys.readouterr().out)
 
 
-def test_a_new_site_passes_every_check_without_a_warning(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def fill_in(site: Path) -> None:
+    """Replace what a new site shows as examples."""
+    for name, shown in (("site.yaml", "replace-me@example"), ("racks/rack-1.yaml", "REPLACE-ME-1")):
+        path = site / "inventory" / name
+        path.write_text(path.read_text().replace(shown, "SN00123456"))
+
+
+def test_a_new_site_is_valid_and_warns_of_the_examples_that_only_its_owner_can_replace(
+    site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli(site, "addresses", "allocate", "--check") == 0
+    assert cli(site, "check") == 0
+    out = capsys.readouterr().out
+    assert "inventory/site.yaml:21:9: the SSH key of operator is the example of a new site" in out
+    assert "inventory/racks/rack-1.yaml:18:13: the serial of gpu-1 is the example of a new site" in out
+    assert "2 warnings: valid" in out
+    assert cli(site, "check", "--strict") == 2
+    fill_in(site)
+    capsys.readouterr()
     assert cli(site, "check", "--strict") == 0
     assert "0 warnings: valid" in capsys.readouterr().out
-    assert cli(site, "addresses", "allocate", "--check") == 0
 
 
 def test_a_new_site_keeps_state_and_images_out_of_git(site: Path) -> None:
@@ -124,6 +141,7 @@ def test_a_new_version_is_released_once(site: Path, capsys: pytest.CaptureFixtur
     assert cli(site, "blueprint", "release", "gpu-h100-8x@1.1.0") == 0
     assert "gpu-h100-8x@1.1.0 released: sha256:" in capsys.readouterr().out
     assert cli(site, "blueprint", "release", "gpu-h100-8x@1.2.0") == 64
+    fill_in(site)
     assert cli(site, "check", "--strict") == 0
 
 
@@ -162,6 +180,7 @@ def test_addresses_are_explained_and_exported(site: Path, capsys: pytest.Capture
 def test_a_lock_that_is_behind_is_told_by_check_and_allocate_check_and_written_by_allocate(
     site: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    fill_in(site)
     rack = site / "inventory/racks/rack-1.yaml"
     rack.write_text(
         rack.read_text()

@@ -7,6 +7,7 @@ from metalwright.loading.checks.blueprints import check_blueprints
 from metalwright.loading.checks.images import check_images
 from metalwright.loading.checks.networks import check_networks, warn_of_default_vlan
 from metalwright.loading.checks.nodes import check_nodes
+from metalwright.loading.checks.placeholders import warn_of_placeholders
 from metalwright.loading.checks.racks import check_racks, warn_of_power
 from metalwright.loading.checks.releases import check_releases, warn_of_unreleased
 from metalwright.loading.site_files import SiteFiles
@@ -23,7 +24,12 @@ ERROR_CHECKS: tuple[Check, ...] = (
 )
 """What makes a site repository invalid."""
 
-WARNING_CHECKS: tuple[Check, ...] = (warn_of_power, warn_of_default_vlan, warn_of_unreleased)
+WARNING_CHECKS: tuple[Check, ...] = (
+    warn_of_power,
+    warn_of_default_vlan,
+    warn_of_unreleased,
+    warn_of_placeholders,
+)
 """What a reviewer should know, and may accept."""
 
 __all__ = ["ERROR_CHECKS", "WARNING_CHECKS", "Check"]
