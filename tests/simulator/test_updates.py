@@ -77,7 +77,7 @@ async def test_a_pushed_image_names_its_target_in_the_parameters(quick: RunningS
     form = aiohttp.FormData()
     targets = f'{{"Targets": ["{SERVICE}/FirmwareInventory/BMC"]}}'
     form.add_field("UpdateParameters", targets, content_type="application/json")
-    form.add_field("UpdateFile", b"metalwright-firmware * 3.1\nrest", filename="a.bin")
+    form.add_field("UpdateFile", b"metalwright-firmware * iLO 6 v1.70\nrest", filename="a.bin")
     path = (await client.get(SERVICE))["MultipartHttpPushUri"]
     async with client.http.post(
         client.service.url + path,
@@ -88,7 +88,7 @@ async def test_a_pushed_image_names_its_target_in_the_parameters(quick: RunningS
         assert answer.status == 202
         client.last_headers = answer.headers
     assert (await finish(client))["TaskState"] == "Completed"
-    assert await version(client, "BMC") == "3.1"
+    assert await version(client, "BMC") == "iLO 6 v1.70"
 
 
 async def test_an_unknown_image_ends_the_task_with_an_exception(

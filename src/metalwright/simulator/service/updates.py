@@ -19,7 +19,7 @@ from metalwright.simulator.service.fetching import fetch
 from metalwright.simulator.service.routes import Answer, Call
 
 STEPS = 4
-_HEAD = re.compile(rb"metalwright-firmware (\S+) (\S+)\s*$")
+_HEAD = re.compile(rb"metalwright-firmware (\S+) (\S.*?)\s*$")
 _MULTIPART_NAME = re.compile(rb'name="?(\w+)"?')
 
 
