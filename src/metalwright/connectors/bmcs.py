@@ -10,7 +10,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from metalwright.errors import UsageError
+from pyinfra.api.exceptions import InventoryError
+
+from metalwright.errors import MetalwrightError, UsageError
 from metalwright.loading.repository import load_site
 from metalwright.model.rack import Node
 from metalwright.model.repository import SiteRepository
@@ -30,12 +32,20 @@ def repository_at(directory: Path) -> SiteRepository:
     return load_site(directory)
 
 
+def inventory_at(directory: Path) -> SiteRepository:
+    """Return the site in ``directory`` for an inventory file. Raises InventoryError, which pyinfra shows plainly."""
+    try:
+        return repository_at(directory)
+    except MetalwrightError as error:
+        raise InventoryError(str(error)) from error
+
+
 def bmc_groups(directory: Path | None = None) -> dict[str, list[str]]:
     """Return group name → hosts for an inventory file: ``bmcs`` has all, then one group a rack and one a blueprint.
 
-    Raises LoadingError for a site that cannot be read.
+    Raises InventoryError for a site that cannot be read.
     """
-    repository = repository_at(directory or site_dir())
+    repository = inventory_at(directory or site_dir())
     groups: dict[str, list[str]] = {"bmcs": []}
     for rack in repository.racks:
         for node in rack.nodes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from metalwright.connectors.bmcs import repository_at, site_dir
+from metalwright.connectors.bmcs import inventory_at, site_dir
 from metalwright.imaging.packages import mirror_path, read_public_key
 from metalwright.loading import SitePaths
 from metalwright.model.blueprint import Blueprint
@@ -24,10 +24,10 @@ KEYRING = "/etc/apt/keyrings/metalwright.asc"
 def node_groups(directory: Path | None = None) -> dict[str, list[Host]]:
     """Group name → hosts: ``nodes`` has all, then one group a rack, and one a blueprint (``name@version``).
 
-    Raises :class:`~metalwright.errors.LoadingError` for a site that cannot be read.
+    Raises InventoryError for a site that cannot be read.
     """
     where = directory or site_dir()
-    repository = repository_at(where)
+    repository = inventory_at(where)
     groups: dict[str, list[Host]] = {"nodes": []}
     for rack in repository.racks:
         for node in rack.nodes:
