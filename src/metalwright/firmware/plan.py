@@ -13,7 +13,7 @@ from metalwright.firmware.components import Installed, entries_of, version_text
 from metalwright.lifecycle.observations import VersionCheck
 from metalwright.model.firmware import FirmwareImage, FirmwareRelease
 from metalwright.model.report import HardwareReport
-from metalwright.versions import compare, satisfies
+from metalwright.versions import compare, parse_version, satisfies
 
 ORDER = ("bmc", "hgx-bmc", "erot", "fpga", "cpld", "bios")
 """What goes first where no image says what it needs: who does the updating, then roots of trust, then the rest."""
@@ -37,12 +37,16 @@ class Machine:
         return cls(report.system.model, report.bmc.firmware_version, report.system.bios_version, items, gpus)
 
     def entries(self, component: str) -> tuple[Installed, ...]:
-        """Return the entries behind a component; manager and system are the better witnesses of their own version."""
+        """Return the entries behind a component; manager and system are the better witnesses of their own version.
+
+        Unless they show a word without order where the inventory has a version (Lenovo: U8E122J and 22J-1.51).
+        """
         found = entries_of(component, self.items)
         known = {"bmc": self.bmc_version, "bios": self.bios_version}.get(component)
         if known is not None:
             first = found[0] if found else Installed(component)
-            return (Installed(first.id, first.name, known, first.uri, first.lowest),)
+            has_order = parse_version(known) is not None or parse_version(first.version or "") is None
+            return (Installed(first.id, first.name, known if has_order else first.version, first.uri, first.lowest),)
         if component == "gpu" and not found:
             return tuple(Installed("gpu", version=version) for version in self.gpu_versions)
         return found
