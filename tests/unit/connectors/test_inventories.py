@@ -11,7 +11,7 @@ from pyinfra.api.exceptions import InventoryError
 
 from metalwright.connectors.bmcs import bmc_groups
 from metalwright.connectors.nodes import node_groups
-from metalwright.skeleton import create_site
+from metalwright.starter.site import create_site
 
 
 @pytest.mark.parametrize("groups", [bmc_groups, node_groups])
