@@ -21,7 +21,7 @@ _FORMS: tuple[tuple[str, str], ...] = (
     (r"(?:idrac|ilo)\s*\d?\s+v?(?P<body>\d[\w.\-]*)", "Dell and HPE: product name, version"),
     (r"bios date: \S+ ver (?P<body>\S+)", "Supermicro X13: BIOS Date: 08/04/2023 Ver 1.4"),
     (r"(?P<family>[a-z]\d{2}) v(?P<body>\d+\.\d+)(?: \(\d\d/(?:\d\d/)?\d{4}\))?", "HPE: ROM family, version, date"),
-    (r"(?P<family>[a-z0-9]{3}[a-z])\d{2}[a-z] (?P<body>\d+\.\d+)(?: \d{4}-\d\d-\d\d)?", "Lenovo XCC"),
+    (r"(?P<family>[a-z0-9]{4})\d{2}[a-z] (?P<body>\d+\.\d+)(?: \d{4}-\d\d-\d\d)?", "Lenovo XCC"),
     (r"\d{2}[a-z]-(?P<body>\d+\.\d+)", "Lenovo's firmware inventory: build, version 22J-1.51"),
     (r"(?P<family>[a-z])(?P<body>\d{2})", "Gigabyte's BIOS: C27; HPE names C37 as the lowest for such boards"),
     (rf"(?P<body>\d[\w.\-]*) (?:{_MONTHS})[a-z]* \d{{1,2}} \d{{4}}", "HPE iLO 7: version, build date"),

@@ -42,6 +42,7 @@ from metalwright.versions import compare, parse_version, satisfies
         ("2.5", "==1.4 | ==2.5", True),
         ("C27", ">=C26", True),
         ("C27", ">=F26", None),
+        ("QGX334I 4.10 2024-06-11", ">=QGX330A 4.00", True),
         ("22J-1.51", ">=24A-1.60", False),
         ("24A-1.60", "==1.60", True),
         ("U8E122J", ">=U8E120A", None),
