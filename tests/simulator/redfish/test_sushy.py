@@ -24,6 +24,7 @@ from metalwright.redfish import Contact, Credentials, MemoryPins
 from metalwright.redfish.async_client import AsyncClient
 from metalwright.redfish.blocking_client import BlockingClient
 from metalwright.redfish.links import Topology, find
+from metalwright.starter.site import skeleton_root
 
 ADDRESS = "127.83.0.7"
 
@@ -107,3 +108,17 @@ def test_power_is_switched_and_read_back_through_plain_pyinfra(sushy: tuple[str,
     assert "not the pinned one; no credential was sent" in wrong.text
     for run in (first, second, facts, wrong):
         assert "any-pa55word" not in run.text
+
+
+def test_hardening_says_what_it_does_not_offer_and_changes_nothing(sushy: tuple[str, str], tmp_path: Path) -> None:
+    login = {
+        "METALWRIGHT_BMC_USER": "admin",
+        "METALWRIGHT_BMC_PASSWORD": "any-pa55word",
+        "METALWRIGHT_BMC_FINGERPRINT": sushy[1],
+    }
+    deploy = skeleton_root() / "deploys/harden.py"
+    words = ("-y", "--json", f"@redfish/{sushy[0].removeprefix('https://')}", str(deploy))
+    run = run_pyinfra(tmp_path, words, login)
+    assert run.code == 0, run.text
+    assert run.changed == set()
+    assert "this BMC offers no settings of its network protocols" in run.text

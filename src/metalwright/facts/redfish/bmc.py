@@ -28,19 +28,22 @@ class Accounts(RedfishFact):
 
     ``uri`` is the collection and ``slots`` are its empty members, the reserved first one left out; ``can_create`` tells
     whether the collection takes new members, null where the BMC does not say. The service's ``min_length``,
-    ``max_length`` (of passwords), ``lockout_threshold`` and ``lockout_s`` are null where it does not have them.
+    ``max_length`` (of passwords), ``lockout_threshold`` and ``lockout_s`` are null where it does not have them. All is
+    null or empty, and ``is_offered`` false, where the BMC has no account service.
     """
 
     def command(self) -> str:
         """The service and every account."""
-        return "GET @root/AccountService @accounts"
+        return "GET @root/AccountService? @accounts?"
 
     def read(self, body: Any) -> Json:
         """An account is a member with a name, a slot one without."""
-        service, accounts = body
+        is_offered = all(part is not None for part in body)
+        service, accounts = body if is_offered else ({}, {"Members": [], "allow": None, "uri": None, "problems": []})
         allow = accounts["allow"]
         slots = [item["@odata.id"] for item in accounts["Members"] if "UserName" in item and not item["UserName"]]
         return {
+            "is_offered": is_offered,
             "service_uri": service.get("@odata.id"),
             "min_length": service.get("MinPasswordLength"),
             "max_length": service.get("MaxPasswordLength"),
@@ -139,20 +142,20 @@ class ManagerClock(RedfishFact):
 
 
 class NetworkProtocol(RedfishFact):
-    """``protocols``: name → whether it is enabled; ``uri`` is where they are written."""
+    """``protocols``: name → whether it is enabled; ``uri`` is where they are written, null where not offered."""
 
     def command(self) -> str:
         """One GET."""
-        return "GET @manager/NetworkProtocol"
+        return "GET @manager/NetworkProtocol?"
 
     def read(self, body: Any) -> Json:
         """Every member that has ``ProtocolEnabled``."""
         protocols = {
             name: value["ProtocolEnabled"]
-            for name, value in body.items()
+            for name, value in as_object(body).items()
             if isinstance(value, Mapping) and "ProtocolEnabled" in value
         }
-        return {"uri": body.get("@odata.id"), "protocols": protocols}
+        return {"uri": as_object(body).get("@odata.id"), "protocols": protocols}
 
 
 class FirmwareInventory(RedfishFact):

@@ -85,6 +85,9 @@ def _own_account(login: Seen, user: str) -> Commands:
     if seen is None:
         yield unreadable("its accounts")
         return
+    if not seen["is_offered"]:
+        yield refuse("this BMC offers no account service, so it keeps the login that it has")
+        return
     known = _find(seen, user)
     slot = next(iter(seen["slots"]), None)
     if known is None and seen["can_create"] is False and slot is None:
@@ -133,6 +136,9 @@ def barred(users: Sequence[str], is_required: bool = False) -> Commands:
     seen, login = look(Accounts), look(Login)
     if seen is None or login is None:
         yield unreadable("its accounts")
+        return
+    if users and not seen["is_offered"]:
+        yield from not_offered("accounts that could be disabled", is_required=is_required)
         return
     others = [user for user in users if user != login["user"]]
     present = {account["user"]: account for account in seen["accounts"]}

@@ -66,11 +66,14 @@ def clock(servers: Sequence[str], is_required: bool = False) -> Commands:
 def protocols(wanted: Mapping[str, bool], is_required: bool = False) -> Commands:
     """Have network protocols of the BMC (``IPMI``, ``SSDP``, ``Telnet`` …) on or off.
 
-    A protocol that the BMC does not have is off.
+    A protocol that the BMC does not have is off; of a BMC that lists none, nobody knows which it has.
     """
     seen = look(NetworkProtocol)
     if seen is None:
         yield unreadable("its network protocols")
+        return
+    if wanted and seen["uri"] is None:
+        yield from not_offered("settings of its network protocols", is_required=is_required)
         return
     absent = [name for name, value in wanted.items() if value and name not in seen["protocols"]]
     wrong = {
