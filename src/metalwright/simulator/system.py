@@ -56,11 +56,12 @@ class SimulatedSystem:
         self.faults = Faults(on_set=self._note_fault)
         self.store = StateFile(machine_dir / "state.json" if keeps_files else None)
         self.at_power_on: Callable[[], None] = lambda: None
-        self.power_state = "Off"
+        self.power_state = "On" if machine.is_running else "Off"
         self.boot_progress = "None"
         self._turn = asyncio.Lock()
         self._is_off = asyncio.Event()
-        self._is_off.set()
+        if not machine.is_running:
+            self._is_off.set()
         self._jobs: set[asyncio.Task[None]] = set()
         machine.listener = self
         if self.store.is_new:

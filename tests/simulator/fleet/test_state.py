@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 from tests.simulator.fleet.direct import Direct, message_keys
 
+from metalwright.simulator.fleet.plan import place
+from metalwright.simulator.fleet.service import fleet_in_thread
+from metalwright.simulator.fleet.tree import make_tree
 from metalwright.simulator.profiles import NAMES, load_profile
 
 Find = Callable[[str], Direct]
@@ -239,3 +242,18 @@ def test_the_log_shows_what_happened_and_can_be_cleared(bmc: Find) -> None:
     assert direct.action(log, "#LogService.ClearLog", {})[0] == 204
     assert not any("power" in entry["Message"] for entry in direct.get(f"{log}Entries/")["Members"])
     direct.reset("ForceOff")
+
+
+@pytest.mark.parametrize(
+    ("captured", "first"), [({"PowerState": "On"}, "On"), ({"PowerState": "Off"}, "Off"), ({}, None)]
+)
+def test_a_capture_shows_the_power_that_was_captured_until_it_is_changed(captured: Any, first: str | None) -> None:
+    path = "/redfish/v1/Systems/1"
+    reset = {"target": f"{path}/Actions/ComputerSystem.Reset"}
+    system = {"@odata.type": "#ComputerSystem.v1_5_0.ComputerSystem", "Actions": {"#ComputerSystem.Reset": reset}}
+    tree = make_tree("box", {"/redfish/v1": {}, path: {**system, **captured}}, is_captured=True)
+    with fleet_in_thread(place("127.91.16.65/32", [(tree, 1)], 1)) as fleet:
+        box = Direct(fleet, "box")
+        assert box.get(path).get("PowerState") == first
+        box.reset("On" if first == "Off" else "ForceOff")
+        assert box.get(path)["PowerState"] == ("On" if first == "Off" else "Off")

@@ -66,6 +66,7 @@ class TreeRoutes:
         self._services = RouteTable([*session_service.routes(), *accounts.routes(), *tasks.routes(), *queue])
         self._at_services = (*_SERVICES, *((self.queue.path, self.queue.service) if self.queue is not None else ()))
         self._routes: dict[str, Route] = {}
+        self.begins_on = tree.is_captured and bool(self.bindings.host) and _is_on(tree.body(self.bindings.host))
 
     def power_on(self, bmc: TreeBmc) -> None:
         """What happens to a BMC's resources when the host is powered on."""
@@ -145,6 +146,11 @@ def _content_type(path: str, text: str | None) -> str:
     if text is None:
         return "application/json"
     return "application/xml" if path.endswith("$metadata") else "text/html"
+
+
+def _is_on(system: Json) -> bool:
+    """Whether a captured host was on; one that says nothing of its power was."""
+    return str(system.get("PowerState", "On")).lower() not in ("off", "false")
 
 
 def _find_host(tree: Tree) -> str:

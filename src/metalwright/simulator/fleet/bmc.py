@@ -20,12 +20,18 @@ from metalwright.simulator.system import SimulatedSystem
 
 
 class TreeBmc(Bmc):
-    """A BMC whose resources come from a tree. ``changes`` holds the properties that were written, by path."""
+    """A BMC whose resources come from a tree. ``changes`` holds the properties that were written, by path.
+
+    The host of a profile is off at first; that of a capture is as it was captured.
+    """
 
     def __init__(self, routes: TreeRoutes, identity: Identity, port: int, folder: Path, keep: int = 100) -> None:
         spec = make_spec(routes.tree.factory, identity, port)
-        system = SimulatedSystem(spec, folder / identity.address, PretendMachine(), keeps_files=False)
+        system = SimulatedSystem(
+            spec, folder / identity.address, PretendMachine(is_on=routes.begins_on), keeps_files=False
+        )
         self.identity = identity
+        self._first_power = system.power_state if routes.tree.is_captured else None
         self.changes: dict[str, Json] = {}
         self.tree_routes = routes
         super().__init__(system, routes)
@@ -39,6 +45,11 @@ class TreeBmc(Bmc):
         body = self.tree_routes.tree.body(path, self.identity)
         changes = self.changes.get(path)
         return merge(body, changes) if changes is not None else body
+
+    @property
+    def shows_captured_power(self) -> bool:
+        """Whether power is as it was when the tree was captured, so that bodies tell it in their own way."""
+        return self.system.power_state == self._first_power
 
     def change(self, path: str, values: Mapping[str, Any]) -> None:
         """Keep properties, named by dotted paths."""

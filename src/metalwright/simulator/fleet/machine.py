@@ -15,9 +15,9 @@ class PretendMachine:
 
     console_path = Path(os.devnull)
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_on: bool = False) -> None:
         self.listener: MachineListener | None = None
-        self._on = False
+        self._on = is_on
 
     @property
     def is_running(self) -> bool:

@@ -66,6 +66,7 @@ class Identity:
 class Tree:
     """Bodies by path without trailing slash; ``factory`` is the login from the factory; ``truth`` what is in it.
 
+    ``is_captured``: its links may differ in letter case, and it begins with the power that was captured.
     ``same_version`` says where else the version of a firmware item stands: its id → (path, property).
     """
 
@@ -76,12 +77,12 @@ class Tree:
     oui: str = "00:1a:2b"
     truth: Any = None
     same_version: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
-    is_case_blind: bool = False
+    is_captured: bool = False
     task_prefix: str = ""
 
     def __post_init__(self) -> None:
         self._own = {path for path, text in self.texts.items() if _TOKEN.search(text)}
-        self._spellings = {path.lower(): path for path in self.texts} if self.is_case_blind else {}
+        self._spellings = {path.lower(): path for path in self.texts} if self.is_captured else {}
 
     def find(self, path: str) -> str | None:
         """The path as the tree spells it, or None."""
@@ -116,7 +117,7 @@ def read_capture(path: Path) -> Tree:
         raise LabError("the capture cannot be read", where=str(path), found=str(error)) from error
     if not isinstance(data, dict) or not any(key.rstrip("/") == "/redfish/v1" for key in data):
         raise LabError("this is no capture", where=str(path), expected="a JSON object: URI → body, with /redfish/v1")
-    return make_tree(path.stem, data, is_case_blind=True)
+    return make_tree(path.stem, data, is_captured=True)
 
 
 def read_captures(folder: Path) -> list[Tree]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from metalwright.simulator.fleet.living.own import keep, present
+from metalwright.simulator.fleet.living.own import keep, own, present
 from metalwright.simulator.service.answers import Json
 from metalwright.simulator.service.routes import Call, Field
 
@@ -28,4 +28,5 @@ def bind(bindings: Bindings, path: str, body: Json) -> None:
 
 
 def _show_power(call: Call, body: Json) -> None:
-    body["PowerState"] = call.bmc.system.power_state
+    if not own(call).shows_captured_power:
+        body["PowerState"] = call.bmc.system.power_state

@@ -29,7 +29,7 @@ _KEPT = {
 
 
 def bind(bindings: Bindings, path: str, body: Json) -> None:
-    """Every system shows the host's power; the host alone can be reset and booted otherwise."""
+    """Every system shows the host's power (captured ones once it changed); the host alone is reset and booted."""
     bindings.lives(path, _show_power)
     if path != bindings.host:
         return
@@ -59,6 +59,8 @@ def _override_fields(boot: Json) -> dict[str, Field]:
 
 def _show_power(call: Call, body: Json) -> None:
     system = call.bmc.system
+    if own(call).shows_captured_power:
+        return
     body["PowerState"] = system.power_state
     if has(body, "BootProgress.LastState"):
         body["BootProgress"]["LastState"] = system.boot_progress
