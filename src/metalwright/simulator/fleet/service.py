@@ -21,6 +21,7 @@ from metalwright.simulator.fleet.binding import TreeRoutes
 from metalwright.simulator.fleet.bmc import TreeBmc
 from metalwright.simulator.fleet.plan import FaultGroup
 from metalwright.simulator.fleet.tree import Identity, Tree
+from metalwright.simulator.recipes import faults_of
 from metalwright.simulator.service.acceptor import Acceptor, Door
 from metalwright.simulator.service.app import MAX_BODY_BYTES, answer_request
 from metalwright.simulator.service.pace import Pace
@@ -75,10 +76,11 @@ class Fleet:
         return bmc
 
     def set_fault(self, bmc: TreeBmc, fault: Fault) -> None:
-        """Put one fault in force."""
-        bmc.system.faults.set(fault.name, **fault.model_dump(exclude={"name"}, exclude_unset=True))
-        if fault.name == "certificate-changed":
-            self._doors[bmc.address] = self._make_door(bmc, renew=True)
+        """Put one fault in force, or those of the recipe that it names."""
+        for each in faults_of(fault):
+            bmc.system.faults.set(each.name, **each.model_dump(exclude={"name"}, exclude_unset=True))
+            if each.name == "certificate-changed":
+                self._doors[bmc.address] = self._make_door(bmc, renew=True)
 
     async def start(self, port: int = 0) -> None:
         """Listen; raises :class:`LabError` when the port is taken."""
