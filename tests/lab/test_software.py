@@ -100,9 +100,11 @@ def test_a_bare_system_becomes_the_blueprints_and_stays_so(
 
 def test_drift_is_seen_and_mended(node: SoftwareNode) -> None:
     node.run("systemctl stop containerd; apt-mark unhold containerd; echo x >> /etc/ssh/authorized_keys.d/amina")
+    node.run("nft flush ruleset")
     node.run("sed -i '1i PermitRootLogin yes' /etc/ssh/sshd_config.d/00-metalwright.conf; systemctl reload ssh")
     seen = failing(accept(node))
-    assert set(seen) == {"service:containerd", "package:containerd", "sshd:permitrootlogin", "user:amina"}
+    drift = {"service:containerd", "package:containerd", "sshd:permitrootlogin", "user:amina", "firewall:input"}
+    assert set(seen) == drift
     assert seen["service:containerd"].startswith("containerd.service: inactive/dead")
     assert deploy(node).changed
     assert failing(accept(node)) == {}

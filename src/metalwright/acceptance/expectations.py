@@ -11,11 +11,10 @@ from metalwright.matching.memory import module_size_gib
 from metalwright.matching.witnesses import witness_of
 from metalwright.model.blueprint import Blueprint, Hardware
 from metalwright.model.image import Image, Stamp
-from metalwright.model.package import package_pins
+from metalwright.model.package import package_pins, served_ports
 from metalwright.model.rack import Node
 from metalwright.model.site import Site
 
-SSH_PORT = 22
 SSHD_SETTINGS = {
     "passwordauthentication": "no",
     "kbdinteractiveauthentication": "no",
@@ -25,6 +24,10 @@ SSHD_SETTINGS = {
     "x11forwarding": "no",
 }
 """What ``sshd -T`` must say under ``security.ssh: key-only``."""
+
+
+BASE_UNITS = ("ssh.service", "chrony.service", "nftables.service")
+"""Services of every node."""
 
 
 def expectations(
@@ -53,7 +56,8 @@ def expectations(
         "service": [{"id": unit.removesuffix(".service"), "unit": unit} for unit in _units(blueprint)],
         "user": [{"id": user.name, **user.to_json()} for user in site.admins],
         "sshd": [{"id": key, "value": value} for key, value in SSHD_SETTINGS.items()],
-        "ports": [{"id": "tcp", "allowed": allowed_ports(blueprint)}],
+        "ports": [{"id": "tcp", "allowed": list(served_ports(blueprint.software))}],
+        "firewall": [{"id": "input", "policy": "drop"}] if blueprint.security.firewall == "default-deny" else [],
         **_hardware(blueprint, node),
         **_better_witnesses(blueprint, deferred),
         "measured": _measured(blueprint),
@@ -71,14 +75,8 @@ def check_name(kind: str, check_id: str) -> str:
     return check_id if kind == "measured" else f"{kind}:{check_id}"
 
 
-def allowed_ports(blueprint: Blueprint) -> list[int]:
-    """TCP ports on which the node may serve others."""
-    served = [pin.port for pin in package_pins(blueprint.software) if pin.port is not None]
-    return sorted({SSH_PORT, *served})
-
-
 def _units(blueprint: Blueprint) -> list[str]:
-    return ["ssh.service", "chrony.service", *(pin.unit for pin in package_pins(blueprint.software))]
+    return [*BASE_UNITS, *(pin.unit for pin in package_pins(blueprint.software))]
 
 
 def _kernel(image: Image | None) -> list[dict[str, Any]]:

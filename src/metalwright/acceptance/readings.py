@@ -88,6 +88,18 @@ def exposed_ports(ss_text: str) -> set[int]:
     return exposed
 
 
+FIREWALL_TABLE = "metalwright"
+INPUT_POLICY = "nft --json list chains inet"
+"""The command whose output :func:`input_policy` reads."""
+
+
+def input_policy(nft_json: str) -> str | None:
+    """What our table does with packets to the node that no rule names, ``drop`` or ``accept``; None without it."""
+    chains = [item["chain"] for item in json.loads(nft_json)["nftables"] if "chain" in item]
+    ours = [chain for chain in chains if (chain["table"], chain.get("hook")) == (FIREWALL_TABLE, "input")]
+    return ours[0]["policy"] if ours else None
+
+
 def chrony_servers(sources_csv: str) -> set[str]:
     """Servers as configured, from ``chronyc -N -c sources``."""
     return {line.split(",")[2] for line in sources_csv.splitlines() if line.startswith(("^", "="))}

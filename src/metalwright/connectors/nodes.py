@@ -9,7 +9,7 @@ from metalwright.connectors.bmcs import inventory_at, site_dir
 from metalwright.imaging.packages import mirror_path, read_public_key
 from metalwright.loading import SitePaths
 from metalwright.model.blueprint import Blueprint
-from metalwright.model.package import package_pins
+from metalwright.model.package import package_pins, served_ports
 from metalwright.model.rack import Node
 from metalwright.model.repository import SiteRepository
 from metalwright.model.site import Site
@@ -57,6 +57,8 @@ def node_host(repository: SiteRepository, node: Node, directory: Path) -> Host |
         "ntp_servers": list(site.ntp),
         "admins": [admin.to_json() for admin in site.admins],
         "package_pins": [pin.to_json() for pin in package_pins(blueprint.software)],
+        "firewall": blueprint.security.firewall,
+        "open_tcp_ports": list(served_ports(blueprint.software)),
         **package_sources(site, blueprint, paths.state),
     }
     key = login_key_path(site, paths)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pyinfra import host
 from pyinfra.api import deploy
 
+from metalwright.acceptance.expectations import BASE_UNITS
 from metalwright.deploys.access import access
+from metalwright.deploys.firewall import firewall
 from metalwright.deploys.packages import packages
 from metalwright.deploys.time import time_synchronisation
 from metalwright.operations.preflight import deployed_node
 from metalwright.operations.systemd import running
-
-BASE_UNITS = ("ssh.service", "chrony.service")
 
 
 @deploy("Software", data_defaults={"package_pins": []})
@@ -21,4 +21,5 @@ def software() -> None:
     packages()
     time_synchronisation()
     access()
+    firewall()
     running(name="Services", units=[*BASE_UNITS, *(pin["unit"] for pin in host.data.package_pins)])

@@ -7,6 +7,7 @@ import re
 from metalwright.model.base import Frozen, Text, VersionText
 from metalwright.model.blueprint import Software
 
+SSH_PORT = 22
 _REPACKED = re.compile(r"[~+.](ds|dfsg|repack|debian)[0-9.]*$")
 _CONTAINER_RUNTIMES = {"containerd": ("containerd", "containerd.service")}
 _AGENTS = {"node_exporter": ("prometheus-node-exporter", "prometheus-node-exporter.service", 9100)}
@@ -37,6 +38,11 @@ class PackagePin(Frozen):
     def best_of(self, candidates: tuple[str, ...]) -> str | None:
         """The first candidate that is the pinned version (``candidates`` newest first), or ``None``."""
         return next((version for version in candidates if self.is_met_by(version)), None)
+
+
+def served_ports(software: Software) -> tuple[int, ...]:
+    """TCP ports on which a node may serve others: SSH and the agents."""
+    return tuple(sorted({SSH_PORT, *(pin.port for pin in package_pins(software) if pin.port is not None)}))
 
 
 def upstream_versions(debian_version: str) -> tuple[str, ...]:

@@ -6,9 +6,10 @@ import json
 
 from tests.desired import KEY, blueprint, networks, node, site, stamp
 
-from metalwright.acceptance.expectations import allowed_ports, expectations, required_tests
+from metalwright.acceptance.expectations import expectations, required_tests
 from metalwright.acceptance.links import Link, links
 from metalwright.model.image import Image
+from metalwright.model.package import served_ports
 
 ALLOCATIONS = {"mgmt": "10.1.0.11", "work": "10.2.1.11", "oob": "10.9.0.11"}
 LINKS = links(blueprint(), node(), networks(), ALLOCATIONS)
@@ -40,11 +41,13 @@ def test_every_requirement_has_a_name_of_its_own() -> None:
         "package:prometheus-node-exporter",
         "service:ssh",
         "service:chrony",
+        "service:nftables",
         "service:containerd",
         "service:prometheus-node-exporter",
         "user:amina",
         "sshd:passwordauthentication",
         "ports:tcp",
+        "firewall:input",
         "cpus:host",
         "memory:host",
         "drives:system",
@@ -84,8 +87,13 @@ def test_the_kernel_is_the_one_of_the_image() -> None:
 
 
 def test_only_ssh_and_the_agents_may_be_reached() -> None:
-    assert allowed_ports(blueprint()) == [22, 9100]
-    assert allowed_ports(blueprint(software={})) == [22]
+    assert served_ports(blueprint().software) == (22, 9100)
+    assert served_ports(blueprint(software={}).software) == (22,)
+
+
+def test_a_blueprint_without_a_firewall_expects_none() -> None:
+    expected = expectations(blueprint(security={"firewall": "none"}), node(), site=site(), links=LINKS, stamp=stamp())
+    assert "firewall" not in expected["checks"]
 
 
 def test_a_named_system_disk_is_checked() -> None:

@@ -13,6 +13,7 @@ from metalwright.acceptance.readings import (
     dd_mb_per_s,
     disks_of_role,
     exposed_ports,
+    input_policy,
     lsblk_disks,
     openssl_mb_per_s,
     physical_ports,
@@ -79,6 +80,20 @@ LISTEN 0 4096 *:9100 *:*
 LISTEN 0 4096 10.1.0.11%ens1:111 0.0.0.0:*
 """
     assert exposed_ports(text) == {22, 9100, 111}
+
+
+def nft(*chains: dict[str, str]) -> str:
+    return json.dumps({"nftables": [{"metainfo": {"version": "1.0.6"}}, *({"chain": chain} for chain in chains)]})
+
+
+def test_only_our_own_input_chain_tells_the_policy() -> None:
+    ours = {"family": "inet", "table": "metalwright", "name": "input", "hook": "input", "policy": "drop"}
+    other = {**ours, "table": "filter", "policy": "accept"}
+    helper = {"family": "inet", "table": "metalwright", "name": "helper"}
+    assert input_policy(nft(other, helper, ours)) == "drop"
+    assert input_policy(nft(ours | {"policy": "accept"})) == "accept"
+    assert input_policy(nft(other, helper)) is None
+    assert input_policy(nft()) is None
 
 
 def test_chrony_sources_are_read_by_name() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from testinfra.host import Host
 
-from metalwright.acceptance.readings import exposed_ports, unit_fault
+from metalwright.acceptance.readings import INPUT_POLICY, exposed_ports, input_policy, unit_fault
 from metalwright.model.package import PackagePin
 
 
@@ -32,3 +32,9 @@ def test_ports(host: Host, check: dict[str, Any]) -> None:
     """Only the allowed TCP ports listen on addresses that others can reach."""
     exposed = exposed_ports(host.check_output("ss --no-header --numeric --listening --tcp"))
     assert exposed <= set(check["allowed"]), f"ports {sorted(exposed - set(check['allowed']))} listen too"
+
+
+def test_firewall(host: Host, check: dict[str, Any]) -> None:
+    """What no rule names does not get in."""
+    policy = input_policy(host.check_output(INPUT_POLICY))
+    assert policy == check["policy"], f"packets to the node that no rule names: {policy or 'no rules are loaded'}"
