@@ -14,7 +14,7 @@ from metalwright.errors import BmcCertificateError
 from metalwright.journal.database import Database
 from metalwright.journal.events import Events
 from metalwright.journal.records import BmcAddress, CertificatePin, RefusedLogin
-from metalwright.journal.tables import BmcAddressRow, CertificatePinRow, LatchRow
+from metalwright.journal.tables import AnnouncedPinRow, BmcAddressRow, CertificatePinRow, LatchRow
 from metalwright.secrets.bmc_credentials import BmcCredentials
 
 
@@ -38,10 +38,16 @@ class CertificatePins:
         return None if row is None else CertificatePin.from_row(row)
 
     def record(self, key: str, fingerprint: str) -> None:
-        """Keep the fingerprint of a first use. Raises BmcCertificateError when another one is pinned."""
+        """Keep the fingerprint of a first use; an announced one is proven by it.
+
+        Raises BmcCertificateError when another one is pinned.
+        """
         with self._database.write("pin_certificate") as connection:
             known = self.get(key)
             if known == fingerprint:
+                return
+            if fingerprint in self.announced(key):
+                self.prove(key, fingerprint)
                 return
             if known is not None:
                 raise BmcCertificateError(
@@ -55,15 +61,51 @@ class CertificatePins:
             connection.execute(insert(CertificatePinRow).values(**values))
             self._events.note("certificate pinned at first use", detail={"bmc": key, "fingerprint": fingerprint})
 
-    def replace(self, key: str, fingerprint: str, why: str) -> None:
-        """Pin another certificate on somebody's word; audited."""
-        with self._database.write("replace_pin") as connection:
+    def announced(self, key: str) -> frozenset[str]:
+        """Return the fingerprints that the BMC may show instead of the pinned one, since they were made for it."""
+        statement = select(AnnouncedPinRow.fingerprint).where(AnnouncedPinRow.key == key)
+        with self._database.read() as connection:
+            return frozenset(connection.execute(statement).scalars())
+
+    def announce(self, key: str, fingerprint: str, why: str) -> None:
+        """Accept a certificate beside the pinned one from now on: it is about to be installed. Audited."""
+        with self._database.write("announce_pin") as connection:
+            if fingerprint in self.announced(key):
+                return
+            values = {"key": key, "fingerprint": fingerprint, "at": self._database.clock(), "why": why}
+            connection.execute(insert(AnnouncedPinRow).values(**values))
+            self._events.act("certificate announced", why=why, detail={"bmc": key, "fingerprint": fingerprint})
+
+    def withdraw(self, key: str, fingerprint: str, why: str) -> None:
+        """Accept an announced certificate no longer: the BMC refused it."""
+        with self._database.write("withdraw_pin") as connection:
+            row = (AnnouncedPinRow.key == key) & (AnnouncedPinRow.fingerprint == fingerprint)
+            connection.execute(delete(AnnouncedPinRow).where(row))
+            self._events.note("certificate withdrawn", detail={"bmc": key, "fingerprint": fingerprint, "why": why})
+
+    def prove(self, key: str, fingerprint: str) -> None:
+        """Pin an announced certificate that the BMC has shown; the earlier pin and all announcements end. Audited.
+
+        Raises BmcCertificateError when nobody announced it.
+        """
+        with self._database.write("prove_pin") as connection:
             before = self.get(key)
+            if before == fingerprint:
+                return
+            if fingerprint not in self.announced(key):
+                raise BmcCertificateError(
+                    "nobody announced this certificate",
+                    where=key,
+                    expected=before,
+                    found=fingerprint,
+                    hint="look who answers there",
+                )
             connection.execute(delete(CertificatePinRow).where(CertificatePinRow.key == key))
+            connection.execute(delete(AnnouncedPinRow).where(AnnouncedPinRow.key == key))
             values = {"key": key, "fingerprint": fingerprint, "first_seen": self._database.clock()}
             connection.execute(insert(CertificatePinRow).values(**values))
             detail = {"bmc": key, "before": before, "fingerprint": fingerprint}
-            self._events.act("certificate pin replaced", why=why, detail=detail)
+            self._events.act("certificate pin replaced", why="the BMC shows the announced one", detail=detail)
 
 
 class RefusedLogins:

@@ -250,6 +250,17 @@ class CertificatePinRow(Base):
     first_seen: Mapped[datetime]
 
 
+class AnnouncedPinRow(Base):
+    """Certificates that a BMC may show from now on, since they were made for it."""
+
+    __tablename__ = "announced_pins"
+
+    key: Mapped[str] = mapped_column(primary_key=True)
+    fingerprint: Mapped[str] = mapped_column(primary_key=True)
+    at: Mapped[datetime]
+    why: Mapped[str]
+
+
 class LatchRow(Base):
     """Logins that a BMC refused; not tried again until cleared."""
 

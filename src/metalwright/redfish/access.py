@@ -19,7 +19,7 @@ from metalwright.redfish.client import Contact
 from metalwright.redfish.inventory import ALL_PARTS, Part, read_reports
 from metalwright.redfish.links import Declared
 from metalwright.redfish.logins import Login, as_logins, logged_in, login_of_environment
-from metalwright.redfish.pins import MemoryPins, site_pins
+from metalwright.redfish.pins import HeldBackPins, PinStore, site_pins
 from metalwright.redfish.places import Place, known_places_of
 from metalwright.redfish.restarting import read_settled, restart_bmc
 from metalwright.redfish.state import limits_of
@@ -75,14 +75,14 @@ class NodeBmcs:
             RedfishError: it cannot be reached, shows another certificate than the pinned one, refuses every login.
         """
         repository, journal = self.site.repository, self.site.journal
-        pinned = site_pins(repository, journal.pins).get(node.name)
-        is_first_use = pinned is None
+        pins = HeldBackPins(site_pins(repository, journal.pins))
+        is_first_use = pins.get(node.name) is None
         logins = self._logins(node, may_use_environment=may_use_environment and not is_first_use)
         silent: BmcUnreachableError | None = None
         for place in known_places_of(repository, journal.bmc_addresses, node) if places is None else places:
             async with AsyncExitStack() as stack:
                 try:
-                    opening = logged_in(self._contact(node, place, pinned), logins)
+                    opening = logged_in(self._contact(node, place, pins), logins)
                     client, login = await stack.enter_async_context(opening)
                 except BmcUnreachableError as error:
                     silent = silent or error
@@ -91,11 +91,11 @@ class NodeBmcs:
                 return
         raise silent or BmcUnreachableError("this BMC has no address", where=node.name)
 
-    def _contact(self, node: Node, place: Place, pinned: str | None) -> Contact:
+    def _contact(self, node: Node, place: Place, pins: PinStore) -> Contact:
         return Contact(
             place.url,
             key=node.name,
-            pins=MemoryPins({node.name: pinned} if pinned is not None else None),
+            pins=pins,
             latch=LoginLatch.of(self.site.journal.refused_logins, self.site.bmc_credentials),
             limits=limits_of(self.site.repository.site.redfish),
             declared=Declared(serial=node.serial, uuid=node.uuid),

@@ -229,7 +229,7 @@ class AsyncClient:
         with suppress(OSError, TimeoutError):
             async with asyncio.timeout(1.0):
                 await writer.wait_closed()
-        return Peer(fingerprint_of(certificate))
+        return Peer(fingerprint_of(certificate), certificate)
 
     async def _send(self, step: Send) -> Response | TransportFailure:
         client, path = self._client_for(step.target)

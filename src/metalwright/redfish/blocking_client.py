@@ -101,6 +101,13 @@ class BlockingClient:
         """Whether no certificate was pinned before."""
         return self.state.is_first_use
 
+    def repin(self, fingerprint: str) -> None:
+        """Expect another certificate from now on, over connections made anew; the session goes on."""
+        self.state.fingerprint = fingerprint
+        for client in self._clients.values():
+            client._session.close()
+        self._clients.clear()
+
     def close(self) -> None:
         """Delete the session and close all connections; never raises a RedfishError.
 
@@ -196,7 +203,8 @@ class BlockingClient:
                 socket.create_connection((origin.host, origin.port), timeout=step.connect_timeout_s) as plain,
                 peer_context().wrap_socket(plain) as secure,
             ):
-                return Peer(fingerprint_of(secure.getpeercert(binary_form=True) or b""))
+                certificate = secure.getpeercert(binary_form=True) or b""
+                return Peer(fingerprint_of(certificate), certificate)
         except OSError as error:
             return handshake_failure(error, step.connect_timeout_s)
 

@@ -18,6 +18,8 @@ NOT_TLS = frozenset({"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILU
 def ensure_pin(state: BmcState, pins: PinStore) -> Exchange[None]:
     """Learn the pinned fingerprint; without a pin look at the certificate and offer it to the store. No HTTP request.
 
+    Where another certificate is announced, look which of the two is shown: the announced one then becomes the pin.
+
     Raises BmcUnreachableError, BmcTlsError, BmcAnswerError (nobody speaks TLS there), or what the store raises to
     refuse a first use.
     """
@@ -25,18 +27,23 @@ def ensure_pin(state: BmcState, pins: PinStore) -> Exchange[None]:
         return
     pin = pins.get(state.key)
     if pin is None:
-        pin = yield from _peek(state)
+        pin = (yield from peek(state)).fingerprint
         pins.record(state.key, pin)
         state.is_first_use = True
+    elif announced := pins.announced(state.key):
+        seen = (yield from peek(state)).fingerprint
+        if seen in announced:
+            pins.prove(state.key, seen)
+            pin = seen
     state.fingerprint = normalise(pin)
 
 
-def _peek(state: BmcState) -> Exchange[str]:
-    """Return the SHA-256 of the certificate shown."""
+def peek(state: BmcState) -> Exchange[Peer]:
+    """Return the certificate shown; no HTTP request. Raises BmcUnreachableError, BmcTlsError or BmcAnswerError."""
     remaining_s, limit_s = state.remaining_s(), state.limits.connect_timeout_s
     seen = yield Peek(limit_s if remaining_s is None else max(0.01, min(limit_s, remaining_s)))
     if isinstance(seen, Peer):
-        return seen.fingerprint
+        return seen
     if isinstance(seen, TransportFailure):
         raise unsent_error(f"TLS to {state.base_url}", seen.kind, seen.detail)
     raise TypeError(f"a transport answered a Peek with {seen!r}")

@@ -3,7 +3,8 @@
 The whole certificate is pinned and not only its public key: both HTTP libraries compare exactly that on the very
 connection that then carries the credential, so no own TLS code stands between; it is also what ``openssl x509
 -fingerprint -sha256`` and most BMC web pages show. The price is that a renewed certificate must be pinned anew, which
-the hardening phase does itself.
+the hardening phase does itself: the new one is *announced* before it is installed, from then on both are accepted, and
+once the BMC has shown the announced one the earlier pin is dropped.
 
 BMC certificates rarely name their address and are rarely signed by anybody, so names and dates are not looked at.
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import os
 import ssl
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Protocol
 
 from metalwright.errors import UsageError
@@ -31,12 +32,19 @@ class PinStore(Protocol):
     def record(self, key: str, fingerprint: str) -> None:
         """Keep the fingerprint seen at first use, or raise a ``MetalwrightError`` to refuse it."""
 
+    def announced(self, key: str) -> Collection[str]:
+        """Return the fingerprints that the BMC may show beside the pinned one."""
+
+    def prove(self, key: str, fingerprint: str) -> None:
+        """Pin an announced fingerprint that the BMC has shown; the earlier pin and all announcements end."""
+
 
 class MemoryPins:
     """Pins for one process; trusts every first use."""
 
     def __init__(self, pins: dict[str, str] | None = None) -> None:
         self.pins: dict[str, str] = {key: normalise(value) for key, value in (pins or {}).items()}
+        self.announcements: dict[str, set[str]] = {}
 
     def get(self, key: str) -> str | None:
         """Return the pin of ``key``."""
@@ -45,6 +53,35 @@ class MemoryPins:
     def record(self, key: str, fingerprint: str) -> None:
         """Keep the pin."""
         self.pins[key] = fingerprint
+
+    def announced(self, key: str) -> Collection[str]:
+        """Return what was announced in this process."""
+        return self.announcements.get(key, set())
+
+    def prove(self, key: str, fingerprint: str) -> None:
+        """Keep the pin; nothing is announced any more."""
+        self.pins[key] = fingerprint
+        self.announcements.pop(key, None)
+
+
+class HeldBackPins(MemoryPins):
+    """Pins of another store, except that a first use is kept in memory alone: identity comes before trust."""
+
+    def __init__(self, known: PinStore) -> None:
+        super().__init__()
+        self._known = known
+
+    def get(self, key: str) -> str | None:
+        """Return the pin of the other store, else the first use of this process."""
+        return self._known.get(key) or super().get(key)
+
+    def announced(self, key: str) -> Collection[str]:
+        """Return the other store's announcements."""
+        return self._known.announced(key)
+
+    def prove(self, key: str, fingerprint: str) -> None:
+        """Tell the other store."""
+        self._known.prove(key, fingerprint)
 
 
 class DeclaredPins:
@@ -61,6 +98,14 @@ class DeclaredPins:
     def record(self, key: str, fingerprint: str) -> None:
         """Keep the pin in the other store."""
         self._known.record(key, fingerprint)
+
+    def announced(self, key: str) -> Collection[str]:
+        """Return the other store's announcements; nothing is announced in rack files."""
+        return self._known.announced(key)
+
+    def prove(self, key: str, fingerprint: str) -> None:
+        """Pin it in the other store, which from then on comes before what is declared."""
+        self._known.prove(key, fingerprint)
 
 
 def site_pins(repository: SiteRepository, known: PinStore) -> DeclaredPins:

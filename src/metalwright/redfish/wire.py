@@ -128,9 +128,10 @@ class TransportFailure:
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """What :class:`Peek` saw: the SHA-256 of the certificate, 64 lower-case hex digits."""
+    """What :class:`Peek` saw: the SHA-256 of the certificate, 64 lower-case hex digits, and the certificate (DER)."""
 
     fingerprint: str
+    certificate: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,8 @@ def test_a_changed_certificate_and_a_dead_bmc_stop_their_hosts_only(pair: LabSit
     changed = pair.machines["lab-1"]
     logins = len(changed.system.log.of_kind("LoginSucceeded"))
     with pair.workspace().journal as journal:
-        journal.pins.replace("lab-1", "0" * 64, why="the test expects another certificate")
+        journal.pins.announce("lab-1", "0" * 64, why="the test expects another certificate")
+        journal.pins.prove("lab-1", "0" * 64)
     run = pair.pyinfra("-y", "inventory/bmcs.py", *PATCH)
     assert run.code == 1
     assert "[lab-1]" in run.text

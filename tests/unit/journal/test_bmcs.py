@@ -25,12 +25,35 @@ def test_the_first_certificate_is_pinned_and_no_other_one(journal: Journal, cloc
     assert [event.what for event in journal.events.of()] == ["certificate pinned at first use"]
 
 
-def test_a_pin_is_replaced_on_somebodys_word(journal: Journal) -> None:
+def test_an_announced_certificate_becomes_the_pin_only_when_it_was_shown(journal: Journal) -> None:
     journal.pins.record("lab-1", "aa" * 32)
-    journal.pins.replace("lab-1", "bb" * 32, "certificate renewed")
-    assert journal.pins.get("lab-1") == "bb" * 32
+    journal.pins.announce("lab-1", "bb" * 32, "renewed")
+    journal.pins.announce("lab-1", "cc" * 32, "renewed again")
+    assert journal.pins.get("lab-1") == "aa" * 32
+    assert journal.pins.announced("lab-1") == {"bb" * 32, "cc" * 32}
+    assert journal.pins.announced("lab-2") == frozenset()
+    journal.pins.prove("lab-1", "bb" * 32)
+    assert (journal.pins.get("lab-1"), journal.pins.announced("lab-1")) == ("bb" * 32, frozenset())
     act = journal.events.of()[-1]
-    assert (act.why, act.is_act) == ("certificate renewed", True)
+    assert (act.what, act.is_act) == ("certificate pin replaced", True)
+
+
+def test_a_certificate_that_nobody_announced_proves_nothing(journal: Journal) -> None:
+    journal.pins.record("lab-1", "aa" * 32)
+    with pytest.raises(BmcCertificateError):
+        journal.pins.prove("lab-1", "bb" * 32)
+    journal.pins.announce("lab-1", "bb" * 32, "renewed")
+    journal.pins.withdraw("lab-1", "bb" * 32, "refused")
+    with pytest.raises(BmcCertificateError):
+        journal.pins.prove("lab-1", "bb" * 32)
+    assert journal.pins.get("lab-1") == "aa" * 32
+
+
+def test_a_sweep_that_sees_the_announced_certificate_pins_it(journal: Journal) -> None:
+    journal.pins.record("lab-1", "aa" * 32)
+    journal.pins.announce("lab-1", "bb" * 32, "renewed")
+    journal.pins.record("lab-1", "bb" * 32)
+    assert journal.pins.get("lab-1") == "bb" * 32
 
 
 def test_logins_at_one_bmc_come_one_after_the_other(journal: Journal, tmp_path: Path) -> None:

@@ -56,7 +56,8 @@ class SiteKnowledge:
             return None
         pin = self._pins.get(name)
         logins = as_logins(self._credentials.candidates(name)) if pin is not None else ()
-        return Expected(name, pin, tuple(login for login in logins if login.origin != "factory"))
+        own = tuple(login for login in logins if login.origin != "factory")
+        return Expected(name, pin, own, frozenset(self._pins.announced(name)))
 
     def factory_logins(self, vendor: str | None) -> Sequence[Login]:
         """The site's factory logins for a maker."""

@@ -26,11 +26,16 @@ from metalwright.redfish.state import Limits
 
 @dataclass(frozen=True)
 class Expected:
-    """The node whose BMC should be at a place, with the certificate pinned for it and its own logins."""
+    """The node whose BMC should be at a place, with its pinned and announced certificates and its own logins."""
 
     node: str
     fingerprint: str | None
     logins: tuple[Login, ...] = ()
+    announced: frozenset[str] = frozenset()
+
+    def is_trusted(self, fingerprint: str | None) -> bool:
+        """Whether the node's own logins may go to who shows this certificate."""
+        return self.fingerprint is not None and fingerprint in {self.fingerprint, *self.announced}
 
 
 class Knowledge(Protocol):
@@ -92,7 +97,7 @@ async def _visit(target: Target, knowledge: Knowledge, limits: Limits) -> Sighti
         root = RootFacts.of(await client.root())
         fingerprint = client.fingerprint
         expected = knowledge.expected_at(target)
-        is_known = expected is not None and expected.fingerprint is not None and expected.fingerprint == fingerprint
+        is_known = expected is not None and expected.is_trusted(fingerprint)
         logins = _logins(target, knowledge, root, expected if is_known else None)
         seen = Sighting(target, "no-login", root=root, fingerprint=fingerprint, is_first_use=not is_known)
         key = expected.node if is_known and expected is not None else _latch_key(target, fingerprint)
