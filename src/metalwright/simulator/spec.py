@@ -70,6 +70,8 @@ class BmcSpec(_Spec):
     """Longer passwords than ``max_password_length`` are accepted, and only their beginning counts."""
     is_clock_from_ntp: bool = False
     """NTP works: it corrects the clock, and ``DateTime`` is refused while it is on."""
+    certificates: Literal["csr", "key", "none"] = "csr"
+    """How its certificate can be replaced: with a key that it makes, with a key that is sent along, not at all."""
     oem: Literal["", "dell", "supermicro", "hpe"] = ""
     """Whose OEM settings (lockdown, syslog) the manager offers."""
     max_sessions: int = 16

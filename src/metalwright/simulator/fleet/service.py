@@ -25,7 +25,7 @@ from metalwright.simulator.recipes import faults_of
 from metalwright.simulator.service.acceptor import Acceptor, Door
 from metalwright.simulator.service.app import MAX_BODY_BYTES, answer_request
 from metalwright.simulator.service.pace import Pace
-from metalwright.simulator.service.tls import ensure_certificate, server_context
+from metalwright.simulator.service.tls import ensure_certificate, server_context, write_pem
 
 ANY = "0.0.0.0"  # noqa: S104 - all of 127.0.0.0/8; the acceptor turns away what no BMC lives at
 _LINGER_S = 0.3
@@ -53,7 +53,7 @@ class Fleet:
         self.port = 0
         self.bmcs: dict[str, TreeBmc] = {}
         self._routes: dict[int, TreeRoutes] = {}
-        self._contexts: list[ssl.SSLContext] = []
+        self._contexts: list[tuple[ssl.SSLContext, bytes]] = []
         self._doors: dict[str, Door] = {}
         self._server: web.Server | None = None
         self._acceptor = Acceptor(self._find_door)
@@ -111,6 +111,8 @@ class Fleet:
         if new in self.bmcs:
             raise OSError(f"address {new} is taken")
         self.bmcs[new] = self.bmcs[old]
+        if old in self._doors:
+            self._doors[new] = self._doors[old]
         task = asyncio.get_running_loop().create_task(self._leave(old))
         self._leaving.add(task)
         task.add_done_callback(self._leaving.discard)
@@ -136,22 +138,33 @@ class Fleet:
             door = self._doors[address] = self._make_door(bmc)
         return door
 
+    def door_of(self, address: str) -> Door | None:
+        """How connections to the BMC at an address are met; None where nobody lives."""
+        return self._find_door(address)
+
+    def install(self, bmc: TreeBmc, pem: bytes) -> None:
+        """Give one BMC a key and certificate of its own: new connections see it."""
+        if self._server is not None:
+            context = server_context(write_pem(self.folder, pem))
+            self._doors[bmc.address] = Door(bmc.system.faults, context, self._server, pem)
+
     def _make_door(self, bmc: TreeBmc, *, renew: bool = False) -> Door:
         """A few certificates for all: a context of its own for each BMC costs more memory than all the rest."""
         slot = bmc.identity.number % _CERTIFICATES
         if renew:
-            context = self._make_context("renewed")
+            context, pem = self._make_context("renewed")
         else:
             while len(self._contexts) <= slot:
                 self._contexts.append(self._make_context(f"slot-{len(self._contexts)}"))
-            context = self._contexts[slot]
+            context, pem = self._contexts[slot]
         if self._server is None:
             raise LabError("the fleet does not listen", where=bmc.address)
-        return Door(bmc.system.faults, context, self._server)
+        return Door(bmc.system.faults, context, self._server, pem)
 
-    def _make_context(self, name: str) -> ssl.SSLContext:
+    def _make_context(self, name: str) -> tuple[ssl.SSLContext, bytes]:
         self.folder.mkdir(parents=True, exist_ok=True)
-        return server_context(ensure_certificate(self.folder, f"bmc-{name}", renew=True))
+        path = ensure_certificate(self.folder, f"bmc-{name}", renew=True)
+        return server_context(path), path.read_bytes()
 
 
 class _Move:
@@ -169,6 +182,15 @@ class _Move:
     async def renew_certificate(self) -> None:
         """Go on with another certificate."""
         self._fleet.set_fault(self._fleet.bmcs[self._address], Fault(name="certificate-changed"))
+
+    async def install_certificate(self, pem: bytes) -> None:
+        """Go on with this key and certificate."""
+        self._fleet.install(self._fleet.bmcs[self._address], pem)
+
+    def certificate(self) -> bytes:
+        """What is served now."""
+        door = self._fleet.door_of(self._address)
+        return door.pem if door is not None else b""
 
 
 def _make_request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:

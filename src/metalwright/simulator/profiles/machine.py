@@ -146,6 +146,7 @@ class Style(_Data):
     boot_targets: tuple[str, ...] = ("None", "Pxe", "Hdd", "Cd", "UsbCd", "BiosSetup")
     led: Literal["IndicatorLED", "LocationIndicatorActive"] = "IndicatorLED"
     account_slots: int = 0
+    certificates: Literal["csr", "key", "none"] = "csr"
     max_sessions: int = 16
     task_prefix: str = ""
     push: tuple[Literal["HttpPushUri", "MultipartHttpPushUri"], ...] = ("MultipartHttpPushUri",)

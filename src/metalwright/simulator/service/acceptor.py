@@ -17,11 +17,15 @@ _HANDSHAKE_TIMEOUT_S = 20.0
 
 @dataclass(frozen=True)
 class Door:
-    """How connections to one BMC are met: its faults, its TLS context, the protocol that speaks HTTP."""
+    """How connections to one BMC are met: its faults, its TLS context, the protocol that speaks HTTP.
+
+    ``pem`` is the certificate that the context serves.
+    """
 
     faults: Faults
     tls: ssl.SSLContext
     protocol: Callable[[], asyncio.Protocol]
+    pem: bytes = b""
 
 
 class Acceptor:

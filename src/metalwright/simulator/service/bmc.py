@@ -40,6 +40,12 @@ class Mover(Protocol):
     async def renew_certificate(self) -> None:
         """Go on with a new key and certificate."""
 
+    async def install_certificate(self, pem: bytes) -> None:
+        """Go on with this key and certificate."""
+
+    def certificate(self) -> bytes:
+        """What is served now; PEM."""
+
 
 @dataclass
 class TaskRecord:
@@ -79,6 +85,7 @@ class Bmc:
         self.background: set[asyncio.Task[None]] = set()
         self.update_s = 1.0
         self.task_prefix = ""
+        self.waiting_key = b""
         if not system.state.accounts:
             self._make_factory_account()
 

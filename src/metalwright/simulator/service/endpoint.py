@@ -11,7 +11,7 @@ from aiohttp import web
 from metalwright.simulator.service.acceptor import Acceptor, Door
 from metalwright.simulator.service.app import make_app
 from metalwright.simulator.service.bmc import Bmc
-from metalwright.simulator.service.tls import ensure_certificate, server_context
+from metalwright.simulator.service.tls import PEM_FILE, ensure_certificate, server_context, write_pem
 
 LINGER_S = 0.3
 _FAREWELL_TURNS = 5
@@ -80,6 +80,16 @@ class Endpoint:
         if self._tls is not None:
             self._tls.load_cert_chain(pem)
         self.bmc.system.log.add("CertificateChanged")
+
+    async def install_certificate(self, pem: bytes) -> None:
+        """Load this key and certificate into the running listener, and keep them."""
+        path = write_pem(self.bmc.system.machine_dir, pem)
+        if self._tls is not None:
+            self._tls.load_cert_chain(path)
+
+    def certificate(self) -> bytes:
+        """What is served now."""
+        return (self.bmc.system.machine_dir / PEM_FILE).read_bytes()
 
     async def _leave(self, old: Acceptor | None, stay: set[str]) -> None:
         try:

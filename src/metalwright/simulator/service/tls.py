@@ -12,10 +12,12 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+PEM_FILE = "bmc.pem"
+
 
 def ensure_certificate(folder: Path, common_name: str, *, renew: bool = False) -> Path:
     """The PEM file (key and certificate, mode 0600) in ``folder``, made when missing or to be renewed."""
-    path = folder / "bmc.pem"
+    path = folder / PEM_FILE
     if path.exists() and not renew:
         return path
     key = ec.generate_private_key(ec.SECP256R1())
@@ -34,7 +36,13 @@ def ensure_certificate(folder: Path, common_name: str, *, renew: bool = False) -
     pem = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     ) + certificate.public_bytes(serialization.Encoding.PEM)
-    draft = folder / "bmc.pem.new"
+    return write_pem(folder, pem)
+
+
+def write_pem(folder: Path, pem: bytes) -> Path:
+    """Keep key and certificate in ``folder``; the file, mode 0600."""
+    path = folder / PEM_FILE
+    draft = path.with_suffix(".pem.new")
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         file.write(pem)
     draft.replace(path)

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from metalwright.simulator.fleet.living import bios, chassis, jobs, logs, managers, media, systems, updates
+from metalwright.simulator.fleet.living import (
+    bios,
+    certificates,
+    chassis,
+    jobs,
+    logs,
+    managers,
+    media,
+    systems,
+    updates,
+)
 from metalwright.simulator.service.answers import Json
 
 if TYPE_CHECKING:
@@ -21,6 +31,8 @@ BINDERS: dict[str, tuple[Binder, ...]] = {
     "Manager": (managers.bind,),
     "ManagerNetworkProtocol": (managers.bind_protocol,),
     "EthernetInterface": (managers.bind_interface,),
+    "Certificate": (certificates.bind_certificate,),
+    "CertificateService": (certificates.bind,),
     "Chassis": (chassis.bind,),
     "LogService": (logs.bind,),
     "JobCollection": (jobs.bind,),

@@ -53,6 +53,9 @@ def write(frame: Frame) -> None:
 def _network(frame: Frame) -> None:
     book, path = frame.book, frame.manager
     interfaces = f"{path}/EthernetInterfaces"
+    certificates = f"{path}/NetworkProtocol/HTTPS/Certificates"
+    book.add(f"{certificates}/1", "Certificate", "Certificate of HTTPS", {"CertificateType": "PEM"})
+    book.collect(certificates, "Certificate", [f"{certificates}/1"])
     book.add(
         f"{interfaces}/1",
         "EthernetInterface",
@@ -79,7 +82,7 @@ def _network(frame: Frame) -> None:
             "HostName": "bmc-{{code}}",
             "FQDN": "bmc-{{code}}.example",
             "HTTP": {"ProtocolEnabled": False, "Port": 80},
-            "HTTPS": {"ProtocolEnabled": True, "Port": 443},
+            "HTTPS": {"ProtocolEnabled": True, "Port": 443, "Certificates": book.link(certificates)},
             "SSH": {"ProtocolEnabled": True, "Port": 22},
             "IPMI": {"ProtocolEnabled": True, "Port": 623},
             "KVMIP": {"ProtocolEnabled": True, "Port": 5900},

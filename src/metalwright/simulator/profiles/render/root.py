@@ -122,4 +122,10 @@ def _message(severity: str, text: str) -> Json:
 
 def _certificates(frame: Frame) -> None:
     book, path = frame.book, f"{ROOT}/CertificateService"
-    book.add(path, "CertificateService", "Certificate service")
+    names = {
+        "csr": ("CertificateService.GenerateCSR", "CertificateService.ReplaceCertificate"),
+        "key": ("CertificateService.ReplaceCertificate",),
+        "none": (),
+    }[frame.style.certificates]
+    actions = {f"#{name}": {"target": f"{path}/Actions/{name}"} for name in names}
+    book.add(path, "CertificateService", "Certificate service", {"Actions": actions} if actions else {})

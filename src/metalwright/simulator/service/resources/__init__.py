@@ -7,6 +7,7 @@ import functools
 from metalwright.simulator.service.resources import (
     accounts,
     bios,
+    certificates,
     chassis,
     devices,
     firmware,
@@ -38,6 +39,7 @@ _MODULES = (
     chassis,
     devices,
     managers,
+    certificates,
     oem,
     jobs,
     virtual_media,

@@ -17,6 +17,7 @@ from metalwright.simulator.state import StaticAddress
 _OK = {"State": "Enabled", "Health": "OK"}
 _PORTS = f"{MANAGER}/EthernetInterfaces"
 _PROTOCOL = f"{MANAGER}/NetworkProtocol"
+_CERTIFICATES = f"{_PROTOCOL}/HTTPS/Certificates"
 _RESET = f"{MANAGER}/Actions/Manager.Reset"
 
 
@@ -129,7 +130,7 @@ def _protocol(call: Call) -> Json:
         "Name": "Network protocols of the BMC",
         "HostName": manager.hostname,
         "Status": _OK,
-        "HTTPS": {"ProtocolEnabled": True, "Port": call.bmc.port},
+        "HTTPS": {"ProtocolEnabled": True, "Port": call.bmc.port, "Certificates": link(_CERTIFICATES)},
         "HTTP": {"ProtocolEnabled": manager.http_enabled, "Port": 80},
         "SSH": {"ProtocolEnabled": manager.ssh_enabled, "Port": 22},
         "IPMI": {"ProtocolEnabled": manager.ipmi_enabled, "Port": 623},

@@ -15,6 +15,7 @@ _SERVICES = {
     "UpdateService": "UpdateService",
     "Tasks": "TaskService",
     "Registries": "Registries",
+    "CertificateService": "CertificateService",
 }
 
 
