@@ -26,6 +26,8 @@
                                      send an image of the site's catalogue, its digest compared just before
     FIRMWARE reset|proven|failed --component C
                                      keep what becomes of an update
+    CERTIFICATE state                the certificate that is shown, the one that is wanted, and what is wrong
+    CERTIFICATE renew [--within S]   sign the BMC's key, announce the certificate, install it; pin it once it is shown
     MEDIUM order                     make the boot medium of this node; its URL is then {secret:media-url}
     REFUSE TEXT                      fail this host with a reason (an operation must not raise)
 
@@ -52,10 +54,10 @@ from typing import Any
 
 from metalwright.errors import UsageError
 
-WRITES = frozenset({"PATCH", "POST", "DELETE", "SECRET", "MEDIUM", "CLOCK", "FIRMWARE"})
+WRITES = frozenset({"PATCH", "POST", "DELETE", "SECRET", "MEDIUM", "CLOCK", "FIRMWARE", "CERTIFICATE"})
 WITH_BODY = frozenset({"PATCH", "POST", "EXPECT"})
 ARGUMENTS = {"DELETE": 1, "PATCH": 2, "POST": 2, "EXPECT": 2, "LOGIN": 1, "REFUSED": 1}
-ARGUMENTS |= {"SECRET": 1, "MEDIUM": 1, "CLOCK": 1, "ABSENT": 1, "FIRMWARE": 1, "REFUSE": 1}
+ARGUMENTS |= {"SECRET": 1, "MEDIUM": 1, "CLOCK": 1, "ABSENT": 1, "FIRMWARE": 1, "CERTIFICATE": 1, "REFUSE": 1}
 _PROOF = ("shows", "unlike", "proof", "within", "tries", "hint")
 OPTIONS = {
     "EXPECT": ("unlike", "within", "hint"),
@@ -65,6 +67,7 @@ OPTIONS = {
     "LOGIN": ("restore",),
     "SECRET": ("user",),
     "CLOCK": ("within",),
+    "CERTIFICATE": ("within",),
     "FIRMWARE": ("component", "version", "targets"),
 }
 FLAGS = {

@@ -33,7 +33,7 @@ TASK_S = 60.0
 STAGED_REFERENCE = f"{{secret:{STAGED_PASSWORD}}}"
 
 
-FirmwareVerb = Callable[[BlockingClient, Topology, Command], list[str]]
+DeskVerb = Callable[[BlockingClient, Topology, Command], list[str]]
 
 
 class Execution:
@@ -47,7 +47,8 @@ class Execution:
         values: SecretValues,
         order_medium: Callable[[], str],
         say: Callable[[str], None],
-        firmware: FirmwareVerb,
+        firmware: DeskVerb,
+        certificates: DeskVerb,
         default_users: tuple[str, ...] = (),
     ) -> None:
         self._client = client
@@ -57,6 +58,7 @@ class Execution:
         self._order_medium = order_medium
         self._say = say
         self._firmware = firmware
+        self._certificates = certificates
         self._reader = Reader(client, values)
         self._default_users = default_users
 
@@ -79,6 +81,8 @@ class Execution:
                 lines = set_clock(self._client, self._topology, float(command.options.get("within") or 0))
             case "FIRMWARE":
                 lines = self._firmware(self._client, self._topology, command)
+            case "CERTIFICATE":
+                lines = self._certificates(self._client, self._topology, command)
             case "MEDIUM":
                 self._values.keep(MEDIA_URL, self._order_medium())
                 lines = ["the boot medium is ready"]

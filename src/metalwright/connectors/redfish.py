@@ -99,6 +99,7 @@ class RedfishConnector(BaseConnector):
             endpoint.order_medium,
             say=lambda text: logger.warning("%s%s", self.host.print_prefix, text),
             firmware=endpoint.firmware,
+            certificates=endpoint.certificates,
             default_users=endpoint.default_users,
         )
 

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from metalwright.connectors.bmcs import default_users, node_named, repository_at, site_dir
+from metalwright.connectors.certificates import CertificateDesk
 from metalwright.connectors.commands import Command
 from metalwright.connectors.evidence import Keep, write_evidence
-from metalwright.connectors.execution import FirmwareVerb
+from metalwright.connectors.execution import DeskVerb
 from metalwright.connectors.firmware import FirmwareDesk
 from metalwright.connectors.guard import AdHocGuard, Guard, Lock, NodeGuard
 from metalwright.connectors.secrets import BmcSecrets, EnvironmentSecrets, StoredSecrets
@@ -48,6 +49,12 @@ def no_firmware(client: BlockingClient, topology: Topology, command: Command) ->
     raise UsageError("firmware is updated on nodes of an inventory only", where="@redfish")
 
 
+def no_certificates(client: BlockingClient, topology: Topology, command: Command) -> list[str]:
+    """Refuse: who signs is said by a site."""
+    del client, topology, command
+    raise UsageError("certificates are replaced on nodes of an inventory only", where="@redfish")
+
+
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """Everything that a connection to one BMC needs. ``addresses`` are tried in order until one answers."""
@@ -66,8 +73,10 @@ class Endpoint:
     """Accounts that machines leave the factory with."""
     keep_evidence: Keep | None = None
     """Keeps what is read before a disruptive command; None: nothing is read."""
-    firmware: FirmwareVerb = no_firmware
+    firmware: DeskVerb = no_firmware
     """Carries out FIRMWARE commands."""
+    certificates: DeskVerb = no_certificates
+    """Carries out CERTIFICATE commands."""
     order_medium: Callable[[], str] = no_medium
     """Makes the node's boot medium and returns its unguessable URL; raises a MetalwrightError."""
 
@@ -170,5 +179,6 @@ def node_endpoint(name: str) -> Endpoint:
         forms=workspace.journal.platform_forms,
         keep_evidence=lambda evidence, before: services.keep_evidence(node.name, evidence, before),
         firmware=FirmwareDesk(workspace, node.name).run,
+        certificates=CertificateDesk(workspace, node.name).run,
         order_medium=lambda: services.order_medium(node.name),
     )

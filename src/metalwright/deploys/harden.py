@@ -8,12 +8,12 @@ from pyinfra.api.deploy import deploy
 from pyinfra.context import host
 
 from metalwright.model.site import HARDENING_TITLES, Hardening, HardeningItem
-from metalwright.operations.redfish import accounts, manager
+from metalwright.operations.redfish import accounts, certificate, manager
 
 
 @deploy("BMC hardening")
 def harden() -> None:
-    """Protocols, clock, log, lock-out, default accounts; the lockdown last, since it would refuse the others."""
+    """Protocols, clock, log, lock-out, default accounts, certificate; the lockdown last: it would refuse the others."""
     wanted = Hardening.model_validate(host.data.get("hardening") or {})
     manager.protocols(**_arguments("protocols", wanted), wanted=dict(wanted.protocols))
     manager.clock(**_arguments("clock", wanted), servers=host.data.get("ntp_servers") or [])
@@ -28,6 +28,7 @@ def harden() -> None:
     accounts.barred(
         **_arguments("default-accounts", wanted), users=users if wanted.default_accounts == "disabled" else []
     )
+    certificate.https_certificate(**_arguments("certificate", wanted), is_wanted=wanted.certificate is not None)
     manager.lockdown(**_arguments("lockdown", wanted), is_wanted=wanted.lockdown)
 
 

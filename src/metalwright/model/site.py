@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, model_validator
 
 from metalwright.model.base import Address, Count, Frozen, Positive, Slug, Text
 
@@ -82,7 +82,7 @@ class AptSettings(Frozen):
     sources: tuple[Text, ...] = ()
 
 
-HardeningItem = Literal["protocols", "clock", "syslog", "lockout", "default-accounts", "lockdown"]
+HardeningItem = Literal["protocols", "clock", "syslog", "lockout", "default-accounts", "certificate", "lockdown"]
 
 
 HARDENING_TITLES: Mapping[HardeningItem, str] = {
@@ -91,6 +91,7 @@ HARDENING_TITLES: Mapping[HardeningItem, str] = {
     "syslog": "BMC syslog",
     "lockout": "BMC lock-out",
     "default-accounts": "Default BMC accounts",
+    "certificate": "BMC certificate",
     "lockdown": "BMC lockdown",
 }
 """How each item is called in plans and as an operation of the deploy, in the order of the work."""
@@ -103,10 +104,41 @@ class Lockout(Frozen):
     duration_s: Positive | None = None
 
 
+class CertificateSubject(Frozen):
+    """What certificates of BMCs say beside the name; the standard demands every part of a signing request."""
+
+    country: Annotated[str, StringConstraints(pattern=r"^[A-Z]{2}$", strict=True)] = "XX"
+    state: Text = "unknown"
+    city: Text = "unknown"
+    organization: Text = "metalwright"
+    unit: Text = "BMC"
+
+
+class BmcCertificate(Frozen):
+    """The HTTPS certificate of every BMC; times in days.
+
+    ``ca: own`` is an authority that metalwright makes and keeps in the secret store; ``command:PROGRAM ARGS`` gets a
+    signing request on stdin and prints the certificate, both PEM. A certificate is renewed when less than
+    ``renew_days`` of its ``valid_days`` are left. What a program signs has the validity that the program gives.
+    """
+
+    ca: Annotated[str, StringConstraints(pattern=r"^(own|command:.+)$", strict=True)]
+    valid_days: Annotated[int, Field(ge=2, le=1825, strict=True)] = 397
+    renew_days: Annotated[int, Field(ge=1, le=365, strict=True)] = 30
+    subject: CertificateSubject = CertificateSubject()
+
+    @model_validator(mode="after")
+    def _is_renewed_before_it_ends(self) -> BmcCertificate:
+        if self.renew_days >= self.valid_days:
+            raise ValueError(f"renew_days {self.renew_days} is not less than valid_days {self.valid_days}")
+        return self
+
+
 class Hardening(Frozen):
     """What every BMC is brought to. What one does not offer is said, and refused only where ``required`` names it.
 
     ``protocols`` are on (true) or off (false). ``default_accounts`` are those of ``factory_credentials``. Without
+    ``certificate`` a BMC keeps the one that it has. Without
     ``lockdown`` a BMC stays as locked as it is; with true it is unlocked for each change and locked again after it.
     """
 
@@ -116,6 +148,7 @@ class Hardening(Frozen):
     syslog: tuple[Text, ...] = Field(default=(), max_length=3)
     lockout: Lockout | None = None
     default_accounts: Literal["disabled", "kept"] = "disabled"
+    certificate: BmcCertificate | None = None
     lockdown: bool | None = None
     required: tuple[HardeningItem, ...] = ()
 

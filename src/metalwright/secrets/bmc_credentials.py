@@ -76,7 +76,7 @@ class BmcCredentials:
         base: Path = Path(),
         units: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        self._store = store
+        self.store = store
         self.stickers = Stickers(store)
         self._units = dict(units or {})
         self._factory = tuple(factory)
@@ -87,7 +87,7 @@ class BmcCredentials:
     def latch_key(self) -> bytes:
         """The secret under which credential ids are made, the same for everybody who shares the store."""
         if self._latch_key is None:
-            self._latch_key = read_latch_key(self._store)
+            self._latch_key = read_latch_key(self.store)
         return self._latch_key
 
     @property
@@ -140,7 +140,7 @@ class BmcCredentials:
         ``user`` is the account that gets it, by default the one that works now. A login that is staged already is
         returned as it is: it may be on the BMC.
         """
-        with self._store.exclusive():
+        with self.store.exclusive():
             record = self._read(node)
             if record.staged is None:
                 version = record.current.version + 1 if record.current else 1
@@ -158,7 +158,7 @@ class BmcCredentials:
 
     def promote(self, node: str, credential_id: str) -> Candidate:
         """The staged login was proven by logging in with it: it is the current one now. Safe to repeat."""
-        with self._store.exclusive():
+        with self.store.exclusive():
             record = self._read(node)
             if record.staged is not None and self._own(record.staged, "staged").credential_id == credential_id:
                 record = _Record(current=record.staged.model_copy(update={"replaces": None}))
@@ -170,7 +170,7 @@ class BmcCredentials:
 
     def share(self, node: str) -> None:
         """The current login belongs to an account that is not metalwright's own, and the BMC has no other to give."""
-        with self._store.exclusive():
+        with self.store.exclusive():
             record = self._read(node)
             if record.current is not None:
                 current = record.current.model_copy(update={"is_shared": True})
@@ -178,7 +178,7 @@ class BmcCredentials:
 
     def unstage(self, node: str) -> None:
         """The BMC refused the staged login for good (its password rules): forget it."""
-        with self._store.exclusive():
+        with self.store.exclusive():
             record = self._read(node)
             if record.staged is not None:
                 self._write(node, record.model_copy(update={"staged": None}))
@@ -206,7 +206,7 @@ class BmcCredentials:
         return candidates
 
     def _read(self, node: str) -> _Record:
-        text = self._store.get(_name(node))
+        text = self.store.get(_name(node))
         if text is None:
             return _Record()
         try:
@@ -215,7 +215,7 @@ class BmcCredentials:
             raise SecretError("the stored login cannot be read", where=_name(node), expected="a login record") from None
 
     def _write(self, node: str, record: _Record) -> None:
-        self._store.put(_name(node), Secret(record.model_dump_json()))
+        self.store.put(_name(node), Secret(record.model_dump_json()))
 
 
 def credential_id(latch_key: bytes, user: str, password: Secret) -> str:

@@ -96,6 +96,18 @@ class Lockdown(RedfishFact):
         return dict(body) if body else {}
 
 
+class HttpsCertificate(RedfishFact):
+    """The certificate ``shown`` over HTTPS and the one ``wanted``: subject, issuer, names, and when the first expires.
+
+    ``why``: what is wrong with the one shown, nothing where it is as wanted; ``offers``: how it can be replaced,
+    ``csr`` (the BMC makes its key), ``key`` (it must be sent one) or null.
+    """
+
+    def command(self) -> str:
+        """Asks the connector, which looks at the certificate and at what the BMC offers."""
+        return "CERTIFICATE state"
+
+
 class RemoteSyslog(RedfishFact):
     """``uri``, ``maker`` and ``body`` of the resource that names the log's servers; ``{}`` where not offered."""
 
