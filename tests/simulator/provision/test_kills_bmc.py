@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from cryptography import x509
 from tests.simulator.provision.test_kills import SEED, provision_until_free
 from tests.simulator.provision.world import World, world
 
@@ -32,6 +33,8 @@ def bmc_world(directory: Path, loopback: str, tiny_image: tuple[Path, str]) -> I
         root = site.demo.root
         site.edit("blueprints/lab-vm/1.0.0.yaml", 'firmware: {bmc: ">=1.0", bios: ">=1.0"}', WANTED)
         (root / "blueprints/blueprints.lock").unlink()
+        with (root / "inventory/site.yaml").open("a") as file:
+            file.write("hardening: {certificate: {ca: own}}\n")
         files = root / "firmware/files"
         files.mkdir(parents=True)
         images = [_image(files, "bmc", "2.0", "bmc-restart"), _image(files, "bios", "2.5", "host-reset")]
@@ -53,7 +56,7 @@ def _image(files: Path, component: str, version: str, activation: str) -> str:
 
 
 def check_the_end(site: World, told: str) -> None:
-    """Own account, both versions, no second flash of either, the factory's account shut."""
+    """Own account, both versions, no second flash of either, the factory's account shut, the site's certificate."""
     machine = site.machine
     report = json.loads(site.cli("inspect", machine.name, "--json").stdout)[0]
     assert (report["bmc"]["firmware_version"], report["system"]["bios_version"]) == ("2.0", "2.5"), told
@@ -62,6 +65,8 @@ def check_the_end(site: World, told: str) -> None:
     state = json.loads((site.demo.lab_dir / "machines" / machine.name / "state.json").read_text())
     accounts = {account["user"]: account["enabled"] for account in state["accounts"]}
     assert accounts == {FACTORY_USER: False, "metalwright": True}, told
+    shown = (site.demo.lab_dir / "machines" / machine.name / "bmc.pem").read_bytes()
+    assert "CN=BMCs of " in x509.load_pem_x509_certificate(shown).issuer.rfc4514_string(), told
 
 
 def finish(site: World, told: str) -> None:
