@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import logging
 import os
 import sys
@@ -56,6 +57,23 @@ def _root(
     context.obj = CliContext(site=site, debug=debug)
 
 
+def _open_standard_streams() -> None:
+    """A closed stdin, stdout or stderr becomes ``/dev/null``: else the next file that is opened takes its number.
+
+    What a terminal's encoding cannot say is replaced, never an error.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_RDWR), number)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115 - stays open
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
 def _log_to_stderr() -> None:
     """Warnings go to stderr, without secrets."""
     handler = logging.StreamHandler()
@@ -66,6 +84,7 @@ def _log_to_stderr() -> None:
 
 def main() -> None:
     """Entry point: runs a command and turns every outcome into an exit code."""
+    _open_standard_streams()
     _log_to_stderr()
     sys.exit(run(sys.argv[1:]))
 

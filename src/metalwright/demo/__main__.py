@@ -36,8 +36,7 @@ _PLANNED = ("provision", "--allow", "reboot", "--allow", "re-image", "--plan")
 def main() -> int:
     """Run the demo; returns its exit code."""
     parser = argparse.ArgumentParser(prog="python -m metalwright.demo", description=__doc__)
-    keep = bool(os.environ.get("KEEP"))
-    parser.add_argument("--keep", action="store_true", default=keep, help="leave machines, disks and SSH for a look")
+    parser.add_argument("--keep", action="store_true", help="leave machines, disks and SSH for a look")
     parser.add_argument("--directory", type=Path, default=Path("demo"), help="where everything is written")
     parser.add_argument("--machines", type=int, choices=(1, 2), default=2, help="how many machines")
     parser.add_argument("--loopback", default="127.77", help="first two octets of the lab's addresses")

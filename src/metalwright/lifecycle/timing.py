@@ -18,6 +18,7 @@ class Timing:
     firmware_s: float = 7200.0
     stall_s: float = 180.0
     not_booted_s: float = 60.0
+    system_answers_s: float = 120.0
     attempts: int = 2
 
     @classmethod

@@ -14,6 +14,8 @@ from metalwright.lifecycle.observations import Observation
 from metalwright.model.phase import PHASES, Phase
 from metalwright.runner.events import RunEvents
 
+NEED_THE_SYSTEM = frozenset({Phase.SOFTWARE, Phase.ACCEPT, Phase.READY})
+
 
 class Handlers(Protocol):
     """The edges of one node: reading the world, and changing it. Neither sleeps."""
@@ -143,7 +145,7 @@ class NodeTurner:
         return heed_cancel(decision, progress.phase, self.record.cancel_asked(), has_acted=bool(progress.acts))
 
     def _unreadable(self, progress: NodeProgress, error: MetalwrightError) -> Decision:
-        """A BMC that was just told to change may be silent for a while; otherwise the error stands."""
+        """A BMC that was just told to change may be silent for a while, and so may a busy system."""
         failure = failure_from(error)
         since_act = self.clock() - progress.last_act
         if (
@@ -152,6 +154,8 @@ class NodeTurner:
             and (since_act < self.timing.bmc_settle_s)
         ):
             return Wait(2.0, f"the BMC settles ({error.what})", self.timing.bmc_settle_s, failure)
+        if progress.phase in NEED_THE_SYSTEM and failure.code in ("ssh-unreachable", "ssh-timeout"):
+            return Wait(5.0, f"the system is busy ({error.what})", self.timing.system_answers_s, failure)
         return failure
 
     def _act(self, progress: NodeProgress, act: Act) -> None:

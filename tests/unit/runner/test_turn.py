@@ -15,6 +15,7 @@ from metalwright.errors import (
     LockHeldError,
     MetalwrightError,
     SshHostKeyError,
+    SshTimeoutError,
 )
 from metalwright.lifecycle import CANCELLED, Act, Done, Failed, Timing
 from metalwright.lifecycle.observations import (
@@ -258,3 +259,19 @@ def test_an_unexpected_exception_is_raised_after_the_others_have_finished() -> N
 )
 def test_every_error_has_a_code_that_reads_like_its_name(error: MetalwrightError, code: str) -> None:
     assert failure_from(error).code == code
+
+
+def test_a_busy_system_is_waited_for_before_it_is_judged() -> None:
+    world = World(raises={Phase.ACCEPT: [SshTimeoutError("no answer in 10 s", where="n")]})
+    done = run_nodes({"n": turner(world, Journal())}, parallel=1)
+    assert done["n"].failure is None
+    assert world.acts[-2:] == ["accept", "record"]
+
+
+def test_a_system_that_stays_silent_fails_with_what_was_seen() -> None:
+    silent: list[MetalwrightError] = [SshTimeoutError("no answer in 10 s", where="n") for _ in range(3)]
+    world = World(raises={Phase.ACCEPT: silent})
+    quick = NodeTurner(world, Journal(), SilentEvents(), Timing(system_answers_s=0.0))
+    failure = run_nodes({"n": quick}, parallel=1)["n"].failure
+    assert failure is not None
+    assert failure.code == "ssh-timeout"

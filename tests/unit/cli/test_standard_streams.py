@@ -1,0 +1,28 @@
+"""Where a standard stream is closed or cannot say a character, a command still ends as it should."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+COMMAND = f"{sys.executable} -m metalwright.cli --site {ROOT}"
+
+
+@pytest.mark.parametrize("closed", [">&-", "<&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_is_no_fault(closed: str) -> None:
+    done = subprocess.run(["sh", "-c", f"{COMMAND} runbook list {closed}"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "fault of metalwright" not in done.stderr
+
+
+def test_a_terminal_that_knows_only_ascii_gets_the_page_all_the_same() -> None:
+    narrow = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = subprocess.run(
+        ["sh", "-c", f"{COMMAND} runbook show rebuild-node"], env=narrow, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, "Rebuild a node" in done.stdout) == (0, True), done.stderr
