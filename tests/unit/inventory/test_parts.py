@@ -129,11 +129,16 @@ def test_di_05_the_usb_link_to_the_bmc_and_vlans_are_no_ports() -> None:
         {"Id": "1", "MACAddress": "b8:3f:d2:00:00:01"},
         {"Id": "ToManager", "MACAddress": "be:3a:f2:69:4f:9f"},
         {"Id": "usb0", "MACAddress": "1a:2b:00:00:00:01"},
+        {"Id": "enx1a2b00000003", "MACAddress": "1a:2b:00:00:00:03"},
+        {"Id": "enxb83fd2000004", "MACAddress": "b8:3f:d2:00:00:04"},
         {"Id": "VLAN1", "MACAddress": "b8:3f:d2:00:00:01", "EthernetInterfaceType": "Virtual"},
         {"Id": "9", "MACAddress": "1a:2b:00:00:00:02", "Links": {"HostInterface": link(f"{MGR}/HostInterfaces/1")}},
     ]
     report = report_of(with_members(machine(), SYS, "EthernetInterfaces", *members))
-    assert [port.mac for nic in report.nics or () for port in nic.ports] == ["b8:3f:d2:00:00:01"]
+    assert [port.mac for nic in report.nics or () for port in nic.ports] == [
+        "b8:3f:d2:00:00:01",
+        "b8:3f:d2:00:00:04",
+    ]
 
 
 def test_in_13_firmware_is_enumerated_never_guessed() -> None:
