@@ -5,9 +5,9 @@ Where a BMC answers now, which SSH key a node must show, which recipe applies: e
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from metalwright.loading import SitePaths, load_site
 from metalwright.model.blueprint import Blueprint
 from metalwright.model.digests import recipe_digest
 from metalwright.model.repository import SiteRepository
+from metalwright.model.target import RebuildTarget
 from metalwright.planning import Desired, shared_inputs
 from metalwright.redfish.places import Place, known_places_of
 from metalwright.secrets.bmc_credentials import BmcCredentials
@@ -37,9 +38,19 @@ class Workspace:
     repository: SiteRepository
     journal: Journal
     bmc_credentials: BmcCredentials
+    targets: Mapping[str, RebuildTarget] = field(default_factory=dict)
+    """Nodes that this run brings to something else than git pins; ``repository`` has them applied."""
+
+    def with_targets(self, targets: Mapping[str, RebuildTarget]) -> Workspace:
+        """The same workspace in which these nodes are to become what their targets say.
+
+        Raises:
+            PlanError: the site does not have a target's blueprint.
+        """
+        return replace(self, repository=_brought_to(self.repository, targets), targets=targets)
 
     def blueprint(self, node: str) -> Blueprint:
-        """The blueprint that the node is pinned to."""
+        """The blueprint that the node is pinned to, or that this run brings it to."""
         return self.repository.blueprint_of(node)
 
     def recipe(self, node: str) -> str:
@@ -60,7 +71,7 @@ class Workspace:
             PlanError: the recipe of the node is another one by now.
             LoadingError, InvalidFilesError: the files are wrong by now.
         """
-        now = replace(self, repository=load_site(self.paths.root)).recipe(node)
+        now = replace(self, repository=_brought_to(load_site(self.paths.root), self.targets)).recipe(node)
         if now != self.recipe(node):
             raise PlanError(
                 "the site's files changed during the run",
@@ -158,3 +169,9 @@ def workspace_at(root: Path, repository: SiteRepository) -> Workspace:
     paths = SitePaths(root)
     credentials = open_bmc_credentials(repository.site, paths.state, repository.nodes())
     return Workspace(paths, repository, open_journal(repository.site, paths.state), credentials)
+
+
+def _brought_to(repository: SiteRepository, targets: Mapping[str, RebuildTarget]) -> SiteRepository:
+    for target in targets.values():
+        repository = target.applied_to(repository)
+    return repository

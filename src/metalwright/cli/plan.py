@@ -16,6 +16,7 @@ from metalwright.model.digests import canonical_json
 from metalwright.model.plan import NodePlan, Plan
 from metalwright.runner.plans import PlanRequest, issue_grants, observe_plan, ungranted
 from metalwright.runner.provisioning import Kind
+from metalwright.runner.target import Wish, at_targets, choose_target
 from metalwright.workspace import open_workspace
 
 
@@ -47,6 +48,8 @@ def plan(
         names = select_nodes(workspace.repository, nodes or [], rack)
         may_overwrite = overwritten(overwrite, names)
         kind: Kind = "rebuild" if rebuild else "provision"
+        if rebuild:
+            workspace = at_targets(workspace, [choose_target(workspace, node, Wish()) for node in names])
         made = observe_plan(workspace, PlanRequest(names, kind, may_overwrite))
         if out is not None:
             write_atomically(out, canonical_json(made) + b"\n")

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from metalwright.cli.confirmation import confirm_writes
 from metalwright.cli.context import CliContext, print_json
+from metalwright.cli.held import tell_held
 from metalwright.cli.plan import print_plan
 from metalwright.cli.progress import ProgressLines
 from metalwright.cli.selection import overwritten, select_nodes
@@ -29,6 +30,7 @@ from metalwright.runner.provisioning import Kind, Outcome, Request, check_images
 from metalwright.runner.provisioning import unfinished_nodes as find_unfinished
 from metalwright.runner.record import forget_failures
 from metalwright.runner.taking import take_nodes
+from metalwright.runner.target import Wish, as_begun, at_targets, choose_target
 from metalwright.workspace import Workspace, open_workspace
 
 Overwrite = Annotated[
@@ -89,21 +91,31 @@ def provision_command(
 
 def rebuild_command(
     context: typer.Context,
-    nodes: Annotated[list[str], typer.Argument(help="Nodes to bring back to their image.")],
+    nodes: Annotated[list[str], typer.Argument(help="Nodes to bring back to a known image.")],
+    blueprint: Annotated[
+        str | None, typer.Option(metavar="NAME@VERSION", help="Bring them to this blueprint instead.")
+    ] = None,
+    image: Annotated[str | None, typer.Option(metavar="NAME@VERSION", help="Write this image instead.")] = None,
     until: Annotated[Phase, typer.Option(help="Stop after this phase.")] = Phase.READY,
     overwrite: Overwrite = None,
     retry: Retry = False,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> int:
-    """Write a node's system disk again and bring it back to ready; other disks are left alone.
+    """Write a node's system disk again with what was last good on it; other disks are left alone.
 
-    A disk that does not carry our stamp any more (a destroyed one) needs --overwrite NODE.
+    That is what it was last accepted with (journal, else known-good.lock), else an image that its blueprint lists as
+    known good, else what git pins. A node that is not what git pins then is `held`: provision skips it until git pins
+    the same, or `release`. A disk that does not carry our stamp any more (a destroyed one) needs --overwrite NODE.
     """
     cli: CliContext = context.obj
     with open_workspace(cli.site) as workspace:
         names = select_nodes(workspace.repository, nodes, None)
-        return _run(cli, workspace, names, "rebuild", overwrite, until=until, is_retry=retry, yes=yes, as_json=as_json)
+        targets = [choose_target(workspace, node, Wish(blueprint, image)) for node in names]
+        for target in targets:
+            cli.err.print(f"{target.node}: to {target.describe(workspace.repository)}", markup=False)
+        aimed = at_targets(workspace, targets)
+        return _run(cli, aimed, names, "rebuild", overwrite, until=until, is_retry=retry, yes=yes, as_json=as_json)
 
 
 def resume_command(
@@ -121,8 +133,9 @@ def resume_command(
             return 0
         codes = []
         for kind, names in unfinished.items():
-            overwrite = sorted(granted_overwrites(workspace, names, kind))
-            codes.append(_run(cli, workspace, names, kind, overwrite, until=until, yes=yes, as_json=as_json))
+            aimed = as_begun(workspace, names)
+            overwrite = sorted(granted_overwrites(aimed, names, kind))
+            codes.append(_run(cli, aimed, names, kind, overwrite, until=until, yes=yes, as_json=as_json))
         return max(codes)
 
 
@@ -140,7 +153,7 @@ def _run(
     yes: bool = False,
     as_json: bool = False,
 ) -> int:
-    check_wanted(workspace, names)
+    check_wanted(workspace, names, kind)
     may_overwrite = overwritten(overwrite, names)
     with take_nodes(workspace, names) as taken:
         if reviewed is not None:
@@ -159,6 +172,8 @@ def _run(
         print_json(_as_json(outcome))
     else:
         _print_outcome(cli, outcome)
+    if until is Phase.READY:
+        tell_held(cli, workspace, [node for node in outcome.nodes if node not in outcome.failures])
     return 0 if outcome.is_ok else 1
 
 

@@ -17,6 +17,7 @@ from metalwright.loading.repository import load_site
 from metalwright.model.rack import Node
 from metalwright.model.repository import SiteRepository
 from metalwright.model.site import Site
+from metalwright.model.target import TARGET_VARIABLE, RebuildTarget
 
 SITE_VARIABLE = "METALWRIGHT_SITE"
 
@@ -28,8 +29,10 @@ def site_dir() -> Path:
 
 @lru_cache(maxsize=4)
 def repository_at(directory: Path) -> SiteRepository:
-    """Return the site in ``directory``, read once in a process. Raises LoadingError."""
-    return load_site(directory)
+    """Return the site in ``directory`` as the run of this process sees it, read once. Raises LoadingError."""
+    repository = load_site(directory)
+    target = os.environ.get(TARGET_VARIABLE)
+    return RebuildTarget.model_validate_json(target).applied_to(repository) if target else repository
 
 
 def inventory_at(directory: Path) -> SiteRepository:

@@ -197,7 +197,7 @@ def _refusal(seen: ImageObservation) -> Failed | None:
             what="the node runs another image and its system answers",
             expected=f"sha256:{seen.wanted_sha256}",
             found=found,
-            hint="use `metalwright rebuild NODE`, or provision with --overwrite NODE",
+            hint=f"use `metalwright rebuild NODE --image {seen.wanted_image}`, or provision with --overwrite NODE",
         )
     if seen.was_ready and not seen.is_rebuild and not seen.may_overwrite:
         return Failed(

@@ -30,6 +30,8 @@ class SiteRepository(Frozen):
     known_good: KnownGoodLock = KnownGoodLock()
     policies: Policies | None = None
     tree_digest: str = Field(description="digest of deploys, templates and group_data")
+    brought_to: dict[str, Blueprint] = Field(default_factory=dict)
+    """Nodes that this run brings to something else than their rack files pin."""
 
     def nodes(self) -> tuple[Node, ...]:
         """All nodes of all racks, in rack and file order."""
@@ -62,8 +64,13 @@ class SiteRepository(Frozen):
         return self._nodes_by_name[name][0]
 
     def blueprint_of(self, name: str) -> Blueprint:
-        """The blueprint that the node is pinned to."""
-        return self.blueprints[self.node(name).blueprint]
+        """The blueprint that the node is pinned to, or the one that this run brings it to."""
+        pinned = self.node(name).blueprint
+        return self.brought_to.get(name) or self.blueprints[pinned]
+
+    def with_blueprint(self, name: str, blueprint: Blueprint) -> SiteRepository:
+        """The same site, with one node brought to a blueprint that its rack file does not pin."""
+        return self.model_copy(update={"brought_to": {**self.brought_to, name: blueprint}})
 
     def network_of_purpose(self, purpose: str) -> Network | None:
         """The network of that purpose, if the site has one."""

@@ -71,7 +71,7 @@ class Accepting:
             return ReadyObservation((*left, "acceptance"), is_recorded=False)
         known = self._read_lock().of_node(self.node)
         status = self.workspace.journal.nodes.get(self.node)
-        is_ready = status is not None and status.state is NodeState.READY
+        is_ready = status is not None and status.state is self._end_state
         return ReadyObservation(left, is_recorded=is_ready and known is not None and known == self._known_good())
 
     def accept(self) -> dict[str, Any]:
@@ -103,8 +103,20 @@ class Accepting:
             others = [item for item in self._read_lock().nodes if item.node != self.node]
             write_known_good(path, KnownGoodLock(nodes=tuple(sorted((*others, known), key=lambda item: item.node))))
         self.workspace.journal.nodes.set_known_good(known, self.run)
-        self.workspace.journal.nodes.set_state(self.node, NodeState.READY, "accepted", self.run)
+        self.workspace.journal.nodes.set_state(self.node, self._end_state, self._end_told(), self.run)
         return {"known_good": known.to_json()}
+
+    @property
+    def _end_state(self) -> NodeState:
+        """``held`` where the node was brought to something else than git pins: nobody may change it unasked."""
+        return NodeState.HELD if self.node in self.workspace.targets else NodeState.READY
+
+    def _end_told(self) -> str:
+        target = self.workspace.targets.get(self.node)
+        if target is None:
+            return "accepted"
+        pinned = self.workspace.repository.node(self.node).blueprint
+        return f"accepted with {target.describe(self.workspace.repository)}; git pins {pinned}"
 
     def _read_lock(self) -> KnownGoodLock:
         path = self.workspace.paths.known_good

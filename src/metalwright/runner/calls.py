@@ -7,6 +7,7 @@ from pathlib import Path
 
 from metalwright.errors import DeployError
 from metalwright.journal.locks import NodeLock, child_environment
+from metalwright.model.target import TARGET_VARIABLE
 from metalwright.runner.pyinfra_process import PyinfraCall
 from metalwright.workspace import RUN_VARIABLE, Workspace
 
@@ -43,8 +44,18 @@ def pyinfra_call(
         deploy=str(file),
         host=node,
         timeout_s=timeout_s,
-        environment={RUN_VARIABLE: run, **(child_environment([lock]) if lock is not None else {})},
+        environment={
+            RUN_VARIABLE: run,
+            TARGET_VARIABLE: _target(workspace, node),
+            **(child_environment([lock]) if lock is not None else {}),
+        },
         pass_fds=[lock.descriptor] if lock is not None else [],
         log=workspace.paths.state / "logs" / run / f"{node}.log",
         data=data or {},
     )
+
+
+def _target(workspace: Workspace, node: str) -> str:
+    """The target for the child's environment; empty where the rack file's pin counts, whatever we inherited."""
+    target = workspace.targets.get(node)
+    return "" if target is None else target.model_dump_json()

@@ -27,6 +27,7 @@ from metalwright.runner.boot_lessons import learn_target
 from metalwright.runner.calls import BMC_INVENTORY, OS_INVENTORY, pyinfra_call
 from metalwright.runner.observe_bmc import BmcObserver
 from metalwright.runner.observe_os import look_at_os
+from metalwright.runner.os_evidence import keep_os_evidence
 from metalwright.runner.pyinfra_process import PyinfraCall, PyinfraResult, preview_pyinfra, run_pyinfra
 from metalwright.ssh import record_host_key
 from metalwright.workspace import Workspace
@@ -86,6 +87,8 @@ class NodeHandlers:
         """See :class:`metalwright.runner.turn.Handlers`."""
         if act.name in APPLIES_RECIPE:
             self.workspace.require_unchanged(self.node)
+        if act.name == "image":
+            keep_os_evidence(self.workspace, self.node, self.purpose.run)
         if act.name == "bios":
             self.bios.acts()
         if act.name == "power_off":  # the medium was not booted; the next attempt tries another target

@@ -21,6 +21,7 @@ from metalwright.runner.local import run_nodes
 from metalwright.runner.provenance import provenance
 from metalwright.runner.record import JournalRecord
 from metalwright.runner.taking import TakenNodes
+from metalwright.runner.target import keep_target
 from metalwright.runner.turn import NodeProgress, NodeTurner, failure_from
 from metalwright.workspace import Workspace
 
@@ -67,14 +68,14 @@ class Outcome:
         return tuple(dict.fromkeys((*self.runs, *self.failures)))
 
 
-def check_wanted(workspace: Workspace, nodes: Iterable[str]) -> None:
-    """Refuse nodes that must be left alone.
+def check_wanted(workspace: Workspace, nodes: Iterable[str], kind: Kind = "provision") -> None:
+    """Refuse nodes that must be left alone. A held node may be rebuilt: it stays what it was brought to.
 
     Raises:
         PlanError: names the state and what releases the node.
     """
     for name in nodes:
-        why = left_alone(workspace, name)
+        why = left_alone(workspace, name, kind)
         if why is not None:
             raise PlanError(
                 "the node is to be left alone",
@@ -85,14 +86,24 @@ def check_wanted(workspace: Workspace, nodes: Iterable[str]) -> None:
             )
 
 
-def left_alone(workspace: Workspace, node: str) -> str | None:
+def left_alone(workspace: Workspace, node: str, kind: Kind = "provision") -> str | None:
     """Why nobody may work on the node now (rack file or journal say so), or None."""
     wanted = workspace.repository.node(node).state
     status = workspace.journal.nodes.get(node)
-    is_held = status is not None and status.state in (NodeState.HELD, NodeState.QUARANTINED, NodeState.RETIRED)
-    if wanted in SKIPPED_STATES or is_held:
+    is_set_aside = status is not None and status.state in (NodeState.QUARANTINED, NodeState.RETIRED)
+    is_held = status is not None and status.state is NodeState.HELD and kind == "provision"
+    if wanted in SKIPPED_STATES or is_set_aside or (is_held and not _pins_what_is_good(workspace, node)):
         return f"rack file: {wanted}; journal: {status.state if status else 'nothing'}"
     return None
+
+
+def _pins_what_is_good(workspace: Workspace, node: str) -> bool:
+    """Whether git by now pins what a held node was brought to: then nothing has to be held back any more."""
+    recorded, pinned = workspace.journal.nodes.known_good(node), workspace.blueprint(node)
+    if recorded is None:
+        return False
+    known = recorded.record
+    return (known.blueprint, known.image_sha256) == (pinned.ref, pinned.image.file_sha256)
 
 
 def chained_run(workspace: Workspace, node: str, kind: Kind) -> str | None:
@@ -122,7 +133,7 @@ def provision(workspace: Workspace, request: Request, taken: TakenNodes, events:
     Raises:
         ImageError: an image or the ramdisk is missing, before any node is touched.
     """
-    check_wanted(workspace, request.nodes)
+    check_wanted(workspace, request.nodes, request.kind)
     outcome = Outcome()
     for node, error in taken.refused.items():
         outcome.failures[node] = failure_from(error)
@@ -158,6 +169,7 @@ def _runs(workspace: Workspace, request: Request) -> dict[str, str]:
             recipe=workspace.recipe(node),
             plan=request.plan,
         )
+        keep_target(workspace, node, fresh.id)
     return {node: run or fresh.id for node, run in chained.items()}
 
 

@@ -5,11 +5,15 @@ The tests share one node and run in their order.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.simulator.provision.world import World, world
+
+from metalwright.imaging.catalogue import ImageCatalogue
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -123,3 +127,28 @@ def test_a_destroyed_disk_is_rebuilt_on_demand_only_and_alone(written: World) ->
     assert written.boots(machine, "cd") == cds + 2
     assert written.sha256(machine, machine.data_disk) == data
     assert written.run("resume")[1].strip() == "nothing to resume: every run has finished"
+
+
+def test_a_rebuild_to_another_image_writes_just_that_and_keeps_what_the_old_system_could_tell(
+    written: World, tmp_path: Path
+) -> None:
+    good = next((written.demo.root / "images/tiny/1").glob("image.raw")).read_bytes()
+    other = tmp_path / "other.raw"
+    other.write_bytes(bytes([good[0] ^ 1]) + good[1:])
+    sha256 = hashlib.sha256(other.read_bytes()).hexdigest()
+    ImageCatalogue(written.demo.root / "images").add(other, name="tiny", version="2", file_sha256=sha256)
+
+    code, text = written.run("rebuild", "lab-1", "--image", "tiny@2", "--until", "image", "--yes")
+    assert code == 0, text
+    assert "lab-vm@1.0.0, image tiny@2 (as asked for)" in text
+    stamp = written.stamp(written.machine)
+    assert stamp is not None
+    assert stamp["image"] == f"sha256:{sha256}"
+
+    (evidence,) = sorted((written.state / "evidence" / stamp["run"]).glob("lab-1-system-*.json"))
+    assert set(json.loads(evidence.read_text())["outputs"]) >= {"kernel log", "GPUs"}
+
+    before = Witness(written).state
+    code, text = written.provision()
+    assert (code, "metalwright rebuild NODE --image tiny@1" in text) == (1, True), text
+    assert Witness(written).state == before

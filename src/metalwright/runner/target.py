@@ -1,0 +1,110 @@
+"""Which blueprint and image a rebuild brings a node to: what was asked for, else what was last good on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from metalwright.errors import UsageError
+from metalwright.imaging.catalogue import ImageCatalogue
+from metalwright.journal.journal import Journal
+from metalwright.model.addresses import KnownGood
+from metalwright.model.image import Image
+from metalwright.model.target import RebuildTarget, TargetImage
+from metalwright.runner.custody import unfinished_run
+from metalwright.workspace import Workspace
+
+TARGET_CHOSEN = "rebuild target"
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What a person named: ``blueprint`` and ``image`` as ``name@version``; None is left to us."""
+
+    blueprint: str | None = None
+    image: str | None = None
+
+
+def choose_target(workspace: Workspace, node: str, wish: Wish) -> RebuildTarget:
+    """The target of a node.
+
+    Without a wish: what was last accepted on it, by the journal, else by ``known-good.lock``; a node that was never
+    accepted gets the first image of its blueprint's ``known_good`` that is in the catalogue, else the pinned one.
+
+    Raises:
+        UsageError: a name without a version, or an unknown blueprint.
+        ImageError: the named image is not in the catalogue.
+        PlanError: the blueprint that was last good is no longer in the site.
+    """
+    if wish.blueprint is not None or wish.image is not None:
+        return _wished(workspace, node, wish)
+    recorded = workspace.journal.nodes.known_good(node)
+    if recorded is not None:
+        return _good(workspace, recorded.record, f"last known good, {recorded.since:%Y-%m-%d %H:%MZ}")
+    locked = workspace.repository.known_good.of_node(node)
+    if locked is not None:
+        return _good(workspace, locked, "last known good, by inventory/known-good.lock")
+    pinned = workspace.repository.node(node).blueprint
+    image = _listed(workspace, node)
+    if image is not None:
+        return RebuildTarget(node=node, blueprint=pinned, image=image, source="known_good of the blueprint")
+    return RebuildTarget(node=node, blueprint=pinned, source="as git pins; nothing was ever accepted on this node")
+
+
+def at_targets(workspace: Workspace, targets: Iterable[RebuildTarget]) -> Workspace:
+    """The workspace in which these nodes are to become what their targets say; what git pins anyway needs none."""
+    others = [target for target in targets if not target.is_pinned_in(workspace.repository)]
+    return workspace.with_targets({target.node: target for target in others})
+
+
+def keep_target(workspace: Workspace, node: str, run: str) -> None:
+    """Write down what the run brings the node to, so that ``resume`` knows it."""
+    target = workspace.targets.get(node)
+    if target is not None:
+        detail = target.to_json()
+        workspace.journal.events.note(TARGET_CHOSEN, node=node, run=run, why=target.source, detail=detail)
+
+
+def kept_target(journal: Journal, node: str, run: str) -> RebuildTarget | None:
+    """What an earlier process of the run wrote down; None: the run makes the node what git pins."""
+    kept = [event for event in journal.events.of(node=node, run=run) if event.what == TARGET_CHOSEN]
+    return RebuildTarget.model_validate(kept[-1].detail) if kept else None
+
+
+def as_begun(workspace: Workspace, nodes: Iterable[str]) -> Workspace:
+    """The workspace with the targets that the unfinished runs of these nodes had."""
+    runs = {node: unfinished_run(workspace.journal, node) for node in nodes}
+    kept = [kept_target(workspace.journal, node, run.run) for node, run in runs.items() if run is not None]
+    return at_targets(workspace, [target for target in kept if target is not None])
+
+
+def _wished(workspace: Workspace, node: str, wish: Wish) -> RebuildTarget:
+    blueprint = wish.blueprint or workspace.repository.node(node).blueprint
+    if blueprint not in workspace.repository.blueprints:
+        known = ", ".join(sorted(workspace.repository.blueprints))
+        raise UsageError("no such blueprint", where=blueprint, expected="NAME@VERSION", hint=f"known: {known}")
+    image = None
+    if wish.image is not None:
+        name, _, version = wish.image.partition("@")
+        if not version:
+            raise UsageError("an image is named with its version", where=wish.image, expected="NAME@VERSION")
+        image = _pin(ImageCatalogue(workspace.paths.images).get(name, version))
+    return RebuildTarget(node=node, blueprint=blueprint, image=image, source="as asked for")
+
+
+def _good(workspace: Workspace, known: KnownGood, source: str) -> RebuildTarget:
+    name, _, version = known.image.partition("@")
+    image = TargetImage(name=name, version=version, file_sha256=known.image_sha256)
+    target = RebuildTarget(node=known.node, blueprint=known.blueprint, image=image, source=source)
+    target.blueprint_in(workspace.repository)
+    return target
+
+
+def _listed(workspace: Workspace, node: str) -> TargetImage | None:
+    pin, catalogue = workspace.blueprint(node).image, ImageCatalogue(workspace.paths.images)
+    there = {image.version: image for image in catalogue.list() if image.name == pin.name}
+    return next((_pin(there[version]) for version in pin.known_good if version in there), None)
+
+
+def _pin(image: Image) -> TargetImage:
+    return TargetImage(name=image.name, version=image.version, file_sha256=image.file_sha256)
