@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ import typer
 
 from metalwright.cli.context import CliContext
 from metalwright.errors import InvalidFilesError
-from metalwright.loading.site_files import read_site_files
+from metalwright.loading.site_files import SiteFiles, read_site_files
 
 if TYPE_CHECKING:
     from metalwright.journal import Journal
@@ -20,11 +20,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class History:
-    """The journal, and the nodes that the inventory names. ``is_complete``: all rack files could be read."""
+    """The journal, and the nodes that the inventory names. ``is_complete``: all rack files could be read.
+
+    ``budgets``: blueprint → minutes that it allows for a rebuild (``rollback.minutes``), where it says so.
+    """
 
     journal: Journal
     declared: tuple[str, ...]
     is_complete: bool
+    budgets: Mapping[str, float] = field(default_factory=dict)
 
 
 @contextmanager
@@ -37,7 +41,12 @@ def open_history(cli: CliContext) -> Iterator[History]:
         raise InvalidFilesError(files.errors)
     declared = tuple(node.name for rack in files.racks for node in rack.model.nodes)
     with open_journal(files.site.model, cli.state_dir) as journal:
-        yield History(journal, declared, not files.errors)
+        yield History(journal, declared, not files.errors, _budgets(files))
+
+
+def _budgets(files: SiteFiles) -> dict[str, float]:
+    found = {ref: blueprint.model.rollback.minutes for ref, blueprint in files.blueprints.items()}
+    return {ref: minutes for ref, minutes in found.items() if minutes is not None}
 
 
 def print_columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -10,6 +10,7 @@ import typer
 
 from metalwright.cli.context import CliContext, print_json
 from metalwright.cli.history import History, clock_time, open_history, print_columns
+from metalwright.cli.times import print_times, run_times
 from metalwright.errors import UsageError
 from metalwright.journal.records import PhaseRecord
 from metalwright.model.phase import NodeState
@@ -42,11 +43,20 @@ def register(app: typer.Typer) -> None:
 def status(
     context: typer.Context,
     nodes: Annotated[list[str] | None, typer.Argument(help="Only these nodes.", show_default=False)] = None,
+    times: Annotated[
+        bool, typer.Option("--times", help="Show where the time of each node's newest run went, and its budget.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show where each node stands: state, phase, since when, why, and the next action."""
+    """Show where each node stands: state, phase, since when, why, and the next action.
+
+    With --times: the seconds of each phase, beside the minutes that the blueprint allows (`rollback.minutes`).
+    """
     cli: CliContext = context.obj
     with open_history(cli) as history:
+        if times:
+            _show_times(history, nodes or [], as_json=as_json)
+            return
         lines = [node_line(history.journal, node) for node in _wanted(history, nodes or [])]
     if not history.is_complete:
         cli.err.print("note: some files of the site cannot be read; `metalwright check` says which")
@@ -58,6 +68,18 @@ def status(
         for line in lines
     ]
     print_columns(("node", "state", "phase", "since", "known good", "why and next"), rows)
+
+
+def _show_times(history: History, nodes: list[str], *, as_json: bool) -> None:
+    found = [run_times(history.journal, node, history.budgets) for node in _wanted(history, nodes)]
+    worked_on = [times for times in found if times is not None]
+    if as_json:
+        print_json({"schema": 1, "nodes": [times.to_json() for times in worked_on]})
+        return
+    for times in worked_on:
+        print_times(times)
+    if not worked_on:
+        typer.echo("no run has worked on these nodes", err=True)
 
 
 def _wanted(history: History, names: list[str]) -> list[str]:
