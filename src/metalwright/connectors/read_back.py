@@ -95,7 +95,7 @@ class Reader:
             if refusal is not None and (attempt == proof.tries or (refusal.status or 0) < 500):
                 if not proof.is_required:
                     return lines
-                refusal.hint = refusal.hint or proof.hint
+                refusal.hint = proof.hint or refusal.hint
                 raise refusal
             if refusal is not None:
                 time.sleep(min(RETRY_S, proof.within_s))
