@@ -81,10 +81,10 @@ def run(
 
     A command that fails ends it with that command's exit code, after showing what to do.
     """
-    from metalwright.cli.runbook_run import RunbookRun, parse_values, site_directory
+    from metalwright.cli.runbook_run import RunbookRun, parse_values
 
     cli: CliContext = context.obj
-    cli = replace(cli, site=site_directory(cli))
+    cli = replace(cli, site=cli.site.resolve())  # its scripts are run from there
     book = read_runbook(cli.site, name)
     with open_history(cli) as history:
         if node not in history.declared:

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import typer
 from rich.markdown import Markdown
@@ -138,8 +137,3 @@ def _without_commands(prose: str) -> str:
         elif not inside:
             kept.append(line)
     return "\n".join(kept)
-
-
-def site_directory(cli: CliContext) -> Path:
-    """The site, absolute: scripts of the site are run from there."""
-    return cli.site.resolve()

@@ -8,8 +8,10 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 REGISTRY = "LabEvents.1.0"
+REGISTRY_TITLE = "Messages of the event log"
 
 # name → (severity, text); %1 %2 … are the arguments, in order
 KINDS: dict[str, tuple[str, str]] = {
@@ -113,3 +115,29 @@ def _read(path: Path) -> list[Event]:
             continue  # the last line of a machine that was killed while it wrote
         events.append(Event(data["id"], data["at"], data["kind"], tuple(data["args"])))
     return events
+
+
+def message_registry(owner: str) -> dict[str, Any]:
+    """The registry of these messages as a Redfish body; ``owner`` is its owning entity."""
+    return {
+        "@odata.type": "#MessageRegistry.v1_6_3.MessageRegistry",
+        "Id": f"{REGISTRY}.0",
+        "Name": REGISTRY_TITLE,
+        "Language": "en",
+        "OwningEntity": owner,
+        "RegistryPrefix": REGISTRY.split(".", 1)[0],
+        "RegistryVersion": "1.0.0",
+        "Messages": {kind: _message(severity, text) for kind, (severity, text) in KINDS.items()},
+    }
+
+
+def _message(severity: str, text: str) -> dict[str, Any]:
+    count = max((number for number in range(1, 10) if f"%{number}" in text), default=0)
+    return {
+        "Description": text,
+        "Message": text,
+        "MessageSeverity": severity,
+        "NumberOfArgs": count,
+        "ParamTypes": ["string"] * count,
+        "Resolution": "None.",
+    }

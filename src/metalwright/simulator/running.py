@@ -25,7 +25,6 @@ import json
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -40,6 +39,7 @@ from metalwright.simulator.service.traffic import Traffic
 from metalwright.simulator.service.updates import install_staged
 from metalwright.simulator.spec import LabSpec, MachineSpec, dump_lab_spec
 from metalwright.simulator.system import SimulatedSystem
+from metalwright.simulator.threads import in_thread
 
 _START_TIMEOUT_S = 20.0
 
@@ -136,20 +136,9 @@ def service_in_thread(
 
     Read ``service.system`` freely from the calling thread; set faults before the request that shall meet them.
     """
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name=f"bmc-{machine.name}", daemon=True)
-    thread.start()
     context = running_service(machine, address, port, machine_dir)
-    try:
-        service = asyncio.run_coroutine_threadsafe(context.__aenter__(), loop).result(_START_TIMEOUT_S)
-        try:
-            yield service
-        finally:
-            asyncio.run_coroutine_threadsafe(context.__aexit__(None, None, None), loop).result(_START_TIMEOUT_S)
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(_START_TIMEOUT_S)
-        loop.close()
+    with in_thread(context, f"bmc-{machine.name}", _START_TIMEOUT_S) as service:
+        yield service
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,7 +7,6 @@ import contextlib
 import gc
 import ssl
 import tempfile
-import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +25,7 @@ from metalwright.simulator.service.acceptor import Acceptor, Door
 from metalwright.simulator.service.app import MAX_BODY_BYTES, answer_request
 from metalwright.simulator.service.pace import Pace
 from metalwright.simulator.service.tls import ensure_certificate, server_context, write_pem
+from metalwright.simulator.threads import in_thread
 
 ANY = "0.0.0.0"  # noqa: S104 - all of 127.0.0.0/8; the acceptor turns away what no BMC lives at
 _LINGER_S = 0.3
@@ -230,17 +230,6 @@ def fleet_in_thread(
     groups: Sequence[FaultGroup] = (),
 ) -> Iterator[Fleet]:
     """Like :func:`running_fleet`, in a thread with its own event loop, for blocking clients."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="fleet", daemon=True)
-    thread.start()
     context = running_fleet(bmcs, port=port, manner=manner, groups=groups)
-    try:
-        fleet = asyncio.run_coroutine_threadsafe(context.__aenter__(), loop).result(_START_TIMEOUT_S)
-        try:
-            yield fleet
-        finally:
-            asyncio.run_coroutine_threadsafe(context.__aexit__(None, None, None), loop).result(_START_TIMEOUT_S)
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(_START_TIMEOUT_S)
-        loop.close()
+    with in_thread(context, "fleet", _START_TIMEOUT_S) as fleet:
+        yield fleet

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from metalwright.simulator.events import KINDS
 from metalwright.simulator.events import REGISTRY as EVENTS
+from metalwright.simulator.events import REGISTRY_TITLE, message_registry
 from metalwright.simulator.profiles.book import ROOT
 from metalwright.simulator.profiles.render.frame import Frame, Json
 
@@ -88,36 +88,15 @@ def _registries(frame: Frame) -> None:
     book, path = frame.book, f"{ROOT}/Registries"
     file = f"{path}/{EVENTS}.0/{EVENTS}.0.json"
     location = [{"Language": "en", "Uri": file}]
-    body = {"Registry": EVENTS, "Languages": ["en"], "Location": location, "Description": "Messages of the event log"}
-    book.add(f"{path}/{EVENTS}.0", "MessageRegistryFile", "Messages of the event log", body)
-    book.bodies[file] = {
-        "@odata.type": "#MessageRegistry.v1_6_3.MessageRegistry",
-        "Id": f"{EVENTS}.0",
-        "Name": "Messages of the event log",
-        "Language": "en",
-        "OwningEntity": frame.style.vendor,
-        "RegistryPrefix": EVENTS.split(".", 1)[0],
-        "RegistryVersion": "1.0.0",
-        "Messages": {kind: _message(severity, text) for kind, (severity, text) in KINDS.items()},
-    }
+    body = {"Registry": EVENTS, "Languages": ["en"], "Location": location, "Description": REGISTRY_TITLE}
+    book.add(f"{path}/{EVENTS}.0", "MessageRegistryFile", REGISTRY_TITLE, body)
+    book.bodies[file] = message_registry(frame.style.vendor)
     members = [
         place
         for place, body in book.bodies.items()
         if str(body.get("@odata.type", "")).startswith("#MessageRegistryFile.") and place.startswith(path)
     ]
     book.collect(path, "MessageRegistryFile", members)
-
-
-def _message(severity: str, text: str) -> Json:
-    count = max((number for number in range(1, 10) if f"%{number}" in text), default=0)
-    return {
-        "Description": text,
-        "Message": text,
-        "MessageSeverity": severity,
-        "NumberOfArgs": count,
-        "ParamTypes": ["string"] * count,
-        "Resolution": "None.",
-    }
 
 
 def _certificates(frame: Frame) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from metalwright.simulator import attributes
-from metalwright.simulator.events import KINDS, REGISTRY
+from metalwright.simulator.events import REGISTRY, REGISTRY_TITLE, message_registry
 from metalwright.simulator.service.answers import Json, refuse
 from metalwright.simulator.service.bmc import ROOT
 from metalwright.simulator.service.routes import Call, Route, listing
@@ -11,7 +11,7 @@ from metalwright.simulator.service.routes import Call, Route, listing
 _PATH = f"{ROOT}/Registries"
 _BIOS = f"{attributes.REGISTRY_ID}.1.0.0"
 _EVENTS = f"{REGISTRY}.0"
-_NAMES = {_BIOS: "BIOS attribute registry", _EVENTS: "Messages of the event log"}
+_NAMES = {_BIOS: "BIOS attribute registry", _EVENTS: REGISTRY_TITLE}
 
 
 def routes() -> list[Route]:
@@ -44,25 +44,4 @@ def _bios(call: Call) -> Json:
 
 
 def _events(_call: Call) -> Json:
-    return {
-        "@odata.type": "#MessageRegistry.v1_6_3.MessageRegistry",
-        "Id": _EVENTS,
-        "Name": _NAMES[_EVENTS],
-        "Language": "en",
-        "OwningEntity": "metalwright",
-        "RegistryPrefix": REGISTRY.split(".", 1)[0],
-        "RegistryVersion": "1.0.0",
-        "Messages": {kind: _message(severity, text) for kind, (severity, text) in KINDS.items()},
-    }
-
-
-def _message(severity: str, text: str) -> Json:
-    count = max((number for number in range(1, 10) if f"%{number}" in text), default=0)
-    return {
-        "Description": text,
-        "Message": text,
-        "MessageSeverity": severity,
-        "NumberOfArgs": count,
-        "ParamTypes": ["string"] * count,
-        "Resolution": "None.",
-    }
+    return message_registry("metalwright")
