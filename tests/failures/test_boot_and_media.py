@@ -178,12 +178,13 @@ def test_bv_08_a_slot_is_emptied_before_it_is_filled(bench: Bench, images: Image
     bench.site.grant("lab-1")
     assert done(bench.run(virtual_media.inserted, image=f"{images.url}/old.iso"))
     bench.forget()
+    ejected = {"method": "POST", "path": "EjectMedia$"}
+    bench.rule("POST", "InsertMedia$", when={"before": ejected}, status=500, message="IDRAC.2.5.VRM0012")
     assert done(bench.run(virtual_media.inserted, image=f"{images.url}/new.iso"))
     assert [name for name, _ in bench.writes()] == ["POST VirtualMedia.EjectMedia", "POST VirtualMedia.InsertMedia"]
     assert bench.system.state.media.image.endswith("new.iso")
     assert done(bench.run(virtual_media.ejected))
 
-    ejected = {"method": "POST", "path": "EjectMedia$"}
     bench.rule("GET", SLOT, when={"before": ejected}, edit=[put("/Inserted", True)])
     bench.rule("POST", "EjectMedia$", status=400, message="iLO.2.13.NoVirtualMediaConnectionAvailable")
     assert done(bench.run(virtual_media.ejected))
@@ -200,6 +201,18 @@ def test_bv_09_urls_are_short_and_numeric(bench: Bench) -> None:
     assert len(own) <= 255
     server = services_at(bench.site.root).workspace.repository.site.boot_server
     assert server.address_for_bmc.replace(".", "").isdigit()
+
+
+def test_bv_09_a_bmc_that_takes_no_host_name_says_so_and_takes_an_address(bench: Bench, images: Images) -> None:
+    """Makes short numeric URLs itself; a refusal of another URL is shown in the BMC's own words."""
+    bench.site.grant("lab-1")
+    refusal = error("IDRAC.2.5.RAC0720", "Image")
+    bench.rule("POST", "InsertMedia$", when={"body": r'"Image": ?"https?://[^/"]*[a-z]'}, **refusal)
+    refused = bench.run(virtual_media.inserted, image="http://images.lab.test/a.iso")
+    assert not refused.is_ok
+    assert "IDRAC.2.5.RAC0720" in refused.text
+    assert "http://images.lab.test/a.iso" in refused.text
+    assert done(bench.run(virtual_media.inserted, image=f"{images.url}/a.iso"))
 
 
 def test_bv_10_the_medium_is_out_before_the_disk_is_started(bench: Bench, images: Images) -> None:

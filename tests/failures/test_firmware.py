@@ -121,7 +121,12 @@ def test_fw_01_a_task_that_is_gone_proves_nothing_and_the_version_decides(make: 
     if not has_worked:
         faults.rule("GET", "Managers/1$", edit=[{"at": "/FirmwareVersion", "set": "1.0.0"}])
         faults.rule("GET", "FirmwareInventory/BMC$", edit=[{"at": "/Version", "set": "1.0.0"}])
-    faults.rule("GET", "/Tasks/", status=404)
+    polled = {"method": "GET", "path": "/Tasks/"}
+    faults.rule("GET", "/Tasks/", when={"before": polled}, edit=[{"at": "/TaskState", "set": "Running"}])
+    faults.rule("GET", when={"after": polled}, close="before", times=4)
+    faults.rule("GET", "/Tasks/", when={"after": polled}, status=404)
+    assert run_deploy(site, firmware).changed == ["Firmware"]
+    assert "hint: check the address" in run_deploy(site, firmware).text
     with patience_of_tasks(0.0):
         run = run_until_settled(site)
     assert run.is_ok is has_worked
@@ -289,13 +294,16 @@ def test_fw_09_a_push_without_a_task_is_followed_by_the_version(make: MakeSite) 
     site = make()
     assert run_deploy(site, credentials).is_ok
     faults = site.machines["lab-1"].system.faults
-    faults.rule(
-        "POST", "update-multipart$", status=200, effect=True, message="Base.1.4.Success", headers={"Location": None}
-    )
+    edits: list[dict[str, Any]] = [{"at": f"/{name}", "drop": True} for name in ("MultipartHttpPushUri", "Actions")]
+    faults.rule("GET", "UpdateService$", edit=edits)
+    faults.rule("POST", "/update$", status=200, effect=True, message="Base.1.4.Success", headers={"Location": None})
+    first_reads = {"method": "GET", "path": "Managers/1$", "count": 5}
+    faults.rule("GET", "Managers/1$", when={"before": first_reads}, edit=[{"at": "/FirmwareVersion", "set": "1.0.0"}])
     assert run_deploy(site, firmware).changed == ["Firmware"]
     assert newest(site).task is None
     assert run_until_settled(site).is_ok
     assert (newest(site).outcome, installed(site), len(sent(site))) == ("proven", "2.0", 1)
+    assert sent(site)[0].endswith("/update")
 
 
 # -- what no single failure is about --------------------------------------------------------------------------------

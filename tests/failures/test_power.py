@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from tests.operations.redfish.bench import Bench
 from tests.operations.redfish.in_process import Outcome
 
+from metalwright.cli.app import run
 from metalwright.deploys.power import power as power_deploy
 from metalwright.operations.redfish import power
 
@@ -184,6 +186,26 @@ def test_pw_10_what_a_maker_adds_is_never_read(bench: Bench) -> None:
     assert [record for record in bench.seen() if "/Oem/" in record.path] == []
     assert bench.evidence()["system"]["post"] == {"PostState": "FinishedPost"}
     assert bench.evidence()["log"]
+
+
+def test_pw_10_three_plans_change_nothing_and_read_nothing_that_a_maker_adds(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Reads only what the standard has, by its links; a platform whose hosts restart at that is read no more."""
+    oem = {"V": {"@odata.id": f"{URI}/Oem/V", "BiosBackup": {"@odata.id": f"{URI}/Oem/V/BiosBackup"}}}
+    bench.rule("GET", SYSTEM, edit=[{"at": "/Oem", "set": oem}])
+    turn_on(bench)
+    resets_before, power_ons = bench.system.state.last_reset_at, bench.system.state.power_ons
+    monkeypatch.chdir(bench.site.root)
+    for name, value in bench.site.environment.items():
+        monkeypatch.setenv(name, value)
+    for _ in range(3):
+        assert run(["plan", bench.node, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["nodes"][0]["node"] == bench.node
+    assert bench.seen("GET", "/Bios")
+    assert bench.writes() == []
+    assert [record for record in bench.seen() if "/Oem/" in record.path] == []
+    assert (bench.system.state.last_reset_at, bench.system.state.power_ons) == (resets_before, power_ons)
 
 
 def test_pw_10_a_host_that_restarts_while_it_is_read_is_noticed_once(bench: Bench) -> None:
