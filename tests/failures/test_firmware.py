@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from itertools import count
@@ -93,6 +94,12 @@ def newest(site: LabSite, component: str = "bmc") -> FirmwareUpdate:
     found = {item.component: item for item in workspace.journal.firmware.newest("lab-1")}
     workspace.journal.close()
     return found[component]
+
+
+def newest_or_none(site: LabSite) -> FirmwareUpdate | None:
+    workspace = site.workspace()
+    with workspace.journal as journal:
+        return next(iter(journal.firmware.newest("lab-1")), None)
 
 
 def run_until_settled(site: LabSite, times: int = 30) -> Outcome:
@@ -196,12 +203,26 @@ def test_fw_05_the_way_to_update_is_chosen_by_what_is_offered(
             status=400,
             message="Base.1.8.ActionParameterMissing",
         )
-    run = run_deploy(site, firmware)
+    with socket.create_server(("127.83.9.1", 8480)):  # where the site's boot server would listen; it serves no file
+        run = run_deploy(site, firmware)
     assert run.is_ok, run.text
     assert [path.endswith(way) for path in sent(site)] == [True]
-    if way != "SimpleUpdate":  # nothing serves the file in this test
+    if way != "SimpleUpdate":
         assert run_until_settled(site).is_ok
         assert installed(site) == "2.0"
+
+
+def test_fw_05_a_download_by_the_bmc_needs_a_boot_server_that_runs(make: MakeSite) -> None:
+    site = make()
+    assert run_deploy(site, credentials).is_ok
+    before = site.writes("lab-1")
+    edits: list[dict[str, Any]] = [{"at": f"/{name}", "drop": True} for name in ("MultipartHttpPushUri", "HttpPushUri")]
+    site.machines["lab-1"].system.faults.rule("GET", "UpdateService$", edit=edits)
+    run = run_deploy(site, firmware)
+    assert not run.is_ok
+    assert "the boot server, and that does not run; nothing was sent" in run.text
+    assert "hint: keep `metalwright serve` running" in run.text
+    assert (site.writes("lab-1"), newest_or_none(site)) == (before, None)
 
 
 def test_fw_05_nothing_is_sent_where_nothing_fits(make: MakeSite) -> None:

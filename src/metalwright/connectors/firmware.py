@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import socket
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from metalwright.connectors.commands import Command
 from metalwright.errors import BmcNoAnswerError, BmcRefusedError, DeployError, ImageError, UsageError
@@ -19,7 +21,8 @@ from metalwright.redfish.tasks import Task, monitor_of
 from metalwright.redfish.updates import Offer, look_at_task, update_request, ways_offered
 from metalwright.workspace import Workspace
 
-BLOCK_BYTES = 1 << 20
+CONNECT_S = 5.0
+"""How long the boot server may take to accept a connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,8 @@ class FirmwareDesk:
         image = self._image(system.get("Model"), component, version)
         service = client.run(find(client.state, topology, "@root/UpdateService")).value
         path = self._file(image)
-        request = update_request(service, Offer(path, image.url or self._served(image, path), targets))
+        served = None if image.url else self._served(image, path)
+        request = update_request(service, Offer(path, image.url or served, targets))
         if request is None:
             raise DeployError(
                 "this BMC takes no firmware in a way that we can give it; nothing was sent",
@@ -74,6 +78,8 @@ class FirmwareDesk:
                 found=ways_offered(service),
                 hint="give the image a url in firmware/ that the BMC can fetch, or update it with the maker's tool",
             )
+        if served is not None and request.upload is None:
+            require_boot_server(served)
         journal = self.workspace.journal.firmware
         journal.begin(self.node, image, None)
         try:
@@ -126,6 +132,28 @@ class FirmwareDesk:
         server = self.workspace.repository.site.boot_server
         host = f"[{server.address_for_bmc}]" if ":" in server.address_for_bmc else server.address_for_bmc
         return f"http://{host}:{server.http_port}/firmware/{image.file_sha256}/{path.name}"
+
+
+def require_boot_server(url: str) -> None:
+    """Refuse where nothing listens at the address from which a BMC is to fetch ``url``.
+
+    Only a refused connection is certain: an address that cannot be reached from here may well be reached by the BMC.
+    """
+    parts = urlsplit(url)
+    try:
+        with socket.create_connection((parts.hostname or "", parts.port or 80), CONNECT_S):
+            return
+    except ConnectionRefusedError as error:
+        raise DeployError(
+            "the BMC would fetch this image from the boot server, and that does not run; nothing was sent",
+            where=url,
+            expected="a server that answers there",
+            found="the connection was refused",
+            hint="keep `metalwright serve` running while firmware is updated (`metalwright provision` does so itself), "
+            "or give the image a url in firmware/",
+        ) from error
+    except OSError:
+        return
 
 
 def view_of(task: Task) -> TaskView:
