@@ -16,6 +16,7 @@ from metalwright.cli.confirmation import confirm_writes
 from metalwright.cli.context import CliContext, print_json
 from metalwright.cli.held import tell_held
 from metalwright.cli.plan import print_plan
+from metalwright.cli.preconditions import check_preconditions
 from metalwright.cli.progress import ProgressLines
 from metalwright.cli.selection import overwritten, select_nodes
 from metalwright.errors import PlanError, UsageError
@@ -40,6 +41,10 @@ Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before disks are wr
 Retry = Annotated[
     bool, typer.Option("--retry", help="Act again although the same failed twice; kept in the audit log.")
 ]
+Undrained = Annotated[
+    str | None,
+    typer.Option(metavar="REASON", help="Do not drain the nodes first; the reason is kept in the audit log."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")]
 
 
@@ -60,6 +65,7 @@ def provision_command(
     ] = None,
     until: Annotated[Phase, typer.Option(help="Stop after this phase.")] = Phase.READY,
     overwrite: Overwrite = None,
+    undrained: Undrained = None,
     retry: Retry = False,
     yes: Yes = False,
     as_json: AsJson = False,
@@ -78,15 +84,17 @@ def provision_command(
                 raise UsageError("a plan names its nodes", expected="either nodes or --plan FILE")
             return _run(
                 cli, workspace, names, "provision", overwrite,
-                until=until, reviewed=reviewed, allow=allow or (), is_retry=retry, as_json=as_json,
+                until=until, reviewed=reviewed, allow=allow or (), undrained=undrained, is_retry=retry,
+                as_json=as_json,
             )  # fmt: skip
         if allow:
             raise UsageError("--allow belongs to a plan", expected="--plan FILE with it")
         names = select_nodes(workspace.repository, nodes or [], rack)
         names = _without_left_alone(cli, workspace, names, nodes or [])
         return _run(
-            cli, workspace, names, "provision", overwrite, until=until, is_retry=retry, yes=yes, as_json=as_json
-        )
+            cli, workspace, names, "provision", overwrite,
+            until=until, undrained=undrained, is_retry=retry, yes=yes, as_json=as_json,
+        )  # fmt: skip
 
 
 def rebuild_command(
@@ -98,15 +106,19 @@ def rebuild_command(
     image: Annotated[str | None, typer.Option(metavar="NAME@VERSION", help="Write this image instead.")] = None,
     until: Annotated[Phase, typer.Option(help="Stop after this phase.")] = Phase.READY,
     overwrite: Overwrite = None,
+    undrained: Undrained = None,
     retry: Retry = False,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> int:
     """Write a node's system disk again with what was last good on it; other disks are left alone.
 
-    That is what it was last accepted with (journal, else known-good.lock), else an image that its blueprint lists as
-    known good, else what git pins. A node that is not what git pins then is `held`: provision skips it until git pins
-    the same, or `release`. A disk that does not carry our stamp any more (a destroyed one) needs --overwrite NODE.
+    A node that may carry work is drained first by the site's hook (`hooks` in site.yaml), and given back when ready.
+
+    The target is what it was last accepted with (journal, else known-good.lock), else an image that its blueprint
+    lists as known good, else what git pins. A node that is not what git pins then is `held`: provision skips it until
+    git pins the same, or `release`. A disk that does not carry our stamp any more (a destroyed one) needs
+    --overwrite NODE.
     """
     cli: CliContext = context.obj
     with open_workspace(cli.site) as workspace:
@@ -115,7 +127,10 @@ def rebuild_command(
         for target in targets:
             cli.err.print(f"{target.node}: to {target.describe(workspace.repository)}", markup=False)
         aimed = at_targets(workspace, targets)
-        return _run(cli, aimed, names, "rebuild", overwrite, until=until, is_retry=retry, yes=yes, as_json=as_json)
+        return _run(
+            cli, aimed, names, "rebuild", overwrite,
+            until=until, undrained=undrained, is_retry=retry, yes=yes, as_json=as_json,
+        )  # fmt: skip
 
 
 def resume_command(
@@ -149,6 +164,7 @@ def _run(
     until: Phase = Phase.READY,
     reviewed: Plan | None = None,
     allow: Sequence[Disruption] = (),
+    undrained: str | None = None,
     is_retry: bool = False,
     yes: bool = False,
     as_json: bool = False,
@@ -158,7 +174,7 @@ def _run(
     with take_nodes(workspace, names) as taken:
         if reviewed is not None:
             taken.require_all()
-        request = Request(taken.nodes, kind, may_overwrite, None, tuple(sys.argv[1:]), until)
+        request = Request(taken.nodes, kind, may_overwrite, None, tuple(sys.argv[1:]), until, undrained)
         check_images(workspace, request)
         if taken.nodes:
             if is_retry:
@@ -197,6 +213,8 @@ def _settle_plan(
         return current
     if reviewed is None and destructive_nodes(current) and not as_json:
         print_plan(cli, current)
+    if request.kind == "rebuild" and request.nodes:
+        check_preconditions(cli, workspace, request, current)
     wanted = ungranted(workspace, current, request.kind, request.overwrite)
     if reviewed is None:
         confirm_writes(cli, wanted, yes=yes)

@@ -299,14 +299,28 @@ class AcceptObservation:
 
 
 @dataclass(frozen=True)
+class UndrainView:
+    """Whether a drained node is to be given back to its scheduler, and how far that is.
+
+    ``told`` is what the hook says or why it failed, ``found`` what it printed; look again after ``pause_s``.
+    """
+
+    step: Literal["none", "due", "running", "failed"] = "none"
+    told: str = ""
+    found: str | None = None
+    pause_s: float = 1.0
+
+
+@dataclass(frozen=True)
 class ReadyObservation:
     """What is left before the node joins the pool."""
 
     unsettled: tuple[str, ...]
     is_recorded: bool
+    undrain: UndrainView = UndrainView()
 
     def changes(self) -> tuple[Change, ...]:
-        """The record of the known-good tuple."""
-        if self.is_recorded:
-            return ()
-        return (Change(phase=Phase.READY, what="record the known-good tuple", to="ready"),)
+        """The record of the known-good tuple, and the way back to the scheduler."""
+        record = Change(phase=Phase.READY, what="record the known-good tuple", to="ready")
+        undrain = Change(phase=Phase.READY, what="undrain the node", from_="drained", to="in the pool")
+        return (*(() if self.is_recorded else (record,)), *((undrain,) if self.undrain.step != "none" else ()))

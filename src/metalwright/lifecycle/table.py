@@ -18,6 +18,7 @@ from metalwright.lifecycle.observations import (
     Observation,
     ReadyObservation,
     SoftwareObservation,
+    UndrainView,
 )
 from metalwright.lifecycle.timing import Timing
 from metalwright.matching.witnesses import PERSON, witness_of
@@ -196,8 +197,28 @@ def _ready(seen: ReadyObservation, history: History) -> Decision:
             hint="`metalwright match` says who can tell each fact; what only a person sees goes into the rack file",
         )
     if seen.is_recorded:
-        return Done({})
+        return _give_back(seen.undrain)
     return _act_once(history, Act("record", "record the known-good tuple", Effect.READ), "the record was not kept")
+
+
+def _give_back(undrain: UndrainView) -> Decision:
+    """A drained node goes back to its scheduler last of all: only a ready one may."""
+    failed = Failed(
+        code="undrain",
+        what=undrain.told or "the undrain hook did not end",
+        expected="exit status 0",
+        found=undrain.found,
+        hint="the node is good and still drained; repair the hook, then `metalwright provision NODE` calls it again",
+    )
+    match undrain.step:
+        case "due":
+            return Act("undrain", "give the node back to its scheduler", Effect.WRITE)
+        case "running":
+            told = f": {undrain.told}" if undrain.told else ""
+            return Wait(undrain.pause_s, f"undraining{told}", float("inf"), failed)
+        case "failed":
+            return failed
+    return Done({})
 
 
 def _act_once(history: History, act: Act, otherwise: str) -> Decision:

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints, model_validator
 
 from metalwright.model.base import Address, Count, Frozen, Positive, Slug, Text
+from metalwright.model.hooks import NodeHooks
 
 SecretRef = Annotated[str, StringConstraints(pattern=r"^(env|file|command):.+$", strict=True)]
 """``env:NAME``, ``file:PATH`` or ``command:PROGRAM ARGS``; a secret itself is never written in a file of the site."""
@@ -186,3 +187,4 @@ class Site(Frozen):
     ssh: SshSettings = SshSettings()
     apt: AptSettings = AptSettings()
     limits: Limits = Limits()
+    hooks: tuple[NodeHooks, ...] = Field(default=(), description="of a node, the first entry that fits counts")

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from metalwright.journal.locks import NodeLock
-from metalwright.lifecycle import Act
+from metalwright.lifecycle import Act, Effect, Failed, Wait
 from metalwright.lifecycle.observations import (
     BiosObservation,
     Deviation,
@@ -16,6 +16,7 @@ from metalwright.lifecycle.observations import (
     HardenObservation,
     ImageObservation,
     Observation,
+    ReadyObservation,
     SoftwareObservation,
 )
 from metalwright.model.deployment import Deployment
@@ -25,6 +26,7 @@ from metalwright.runner.accepting import Accepting
 from metalwright.runner.bios_watch import BiosWatch
 from metalwright.runner.boot_lessons import learn_target
 from metalwright.runner.calls import BMC_INVENTORY, OS_INVENTORY, pyinfra_call
+from metalwright.runner.draining import Draining, may_carry_work
 from metalwright.runner.observe_bmc import BmcObserver
 from metalwright.runner.observe_os import look_at_os
 from metalwright.runner.os_evidence import keep_os_evidence
@@ -40,13 +42,17 @@ SOFTWARE_TIMEOUT_S = 3600.0
 
 @dataclass(frozen=True)
 class Purpose:
-    """Why this run looks at the node. ``lease_since`` is ``None`` when nothing will be written (a plan)."""
+    """Why this run looks at the node. ``lease_since`` is ``None`` when nothing will be written (a plan).
+
+    ``undrained`` is a person's reason to disturb the node without draining it.
+    """
 
     run: str
     is_rebuild: bool = False
     may_overwrite: bool = False
     lease_since: datetime | None = None
     will_be_granted: bool = False
+    undrained: str | None = None
 
 
 @dataclass
@@ -59,11 +65,14 @@ class NodeHandlers:
     lock: NodeLock | None = None
     software_changed: bool = False
     _is_target_doubtful: bool = field(default=False, init=False)
+    _is_evidence_kept: bool = field(default=False, init=False)
     _progress_seen: tuple[str, datetime] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.bmc = BmcObserver(self.workspace, self.node)
         self.bios = BiosWatch(self.workspace, self.node)
+        purpose = self.purpose
+        self.draining = Draining(self.workspace, self.node, purpose.run, purpose.is_rebuild, purpose.undrained)
         self.accepting = Accepting(self.workspace, self.node, self.purpose.run, self.bmc)
 
     def observe(self, phase: Phase, deferred: tuple[str, ...]) -> Observation:
@@ -79,7 +88,7 @@ class NodeHandlers:
             Phase.IMAGE: self._image,
             Phase.SOFTWARE: self._software,
             Phase.ACCEPT: lambda: self.accepting.observe(self.software_changed, deferred),
-            Phase.READY: lambda: self.accepting.observe_ready(deferred),
+            Phase.READY: lambda: self._ready(deferred),
         }
         return observers[phase]()
 
@@ -88,7 +97,7 @@ class NodeHandlers:
         if act.name in APPLIES_RECIPE:
             self.workspace.require_unchanged(self.node)
         if act.name == "image":
-            keep_os_evidence(self.workspace, self.node, self.purpose.run)
+            self._keep_evidence()
         if act.name == "bios":
             self.bios.acts()
         if act.name == "power_off":  # the medium was not booted; the next attempt tries another target
@@ -99,6 +108,8 @@ class NodeHandlers:
                 return self.accepting.accept()
             case "record":
                 return self.accepting.record()
+            case "undrain":
+                return self.draining.undrain()
             case "software":
                 result = run_pyinfra(self._call(OS_INVENTORY, act.name, SOFTWARE_TIMEOUT_S))
                 self.software_changed = result.did_change
@@ -108,6 +119,12 @@ class NodeHandlers:
         del phase
         return {"changed": list(result.changed), "unchanged": len(result.unchanged), "seconds": result.seconds}
 
+    def clear_way(self, act: Act) -> Wait | Failed | None:
+        """See :class:`metalwright.runner.turn.Handlers`."""
+        if self.purpose.is_rebuild and act.effect is not Effect.READ:
+            self._keep_evidence()  # before the drain, which changes what can be seen
+        return self.draining.clear_way(act)
+
     def preview_software(self) -> tuple[str, ...]:
         """The names of the operations of the software deploy that would change the operating system now."""
         return preview_pyinfra(self._call(OS_INVENTORY, "software", SOFTWARE_TIMEOUT_S))
@@ -115,6 +132,19 @@ class NodeHandlers:
     def cleanup(self, name: str) -> None:
         """See :class:`metalwright.runner.turn.Handlers`."""
         self._run_on_bmc(name)
+
+    def close(self) -> None:
+        """The run of the node is over: nothing that it started goes on."""
+        self.draining.stop()
+
+    def _keep_evidence(self) -> None:
+        if not self._is_evidence_kept:
+            self._is_evidence_kept = True
+            keep_os_evidence(self.workspace, self.node, self.purpose.run)
+
+    def _ready(self, deferred: tuple[str, ...]) -> ReadyObservation:
+        seen = self.accepting.observe_ready(deferred)
+        return replace(seen, undrain=self.draining.undrain_view())
 
     def _run_on_bmc(self, name: str) -> PyinfraResult:
         return run_pyinfra(self._call(BMC_INVENTORY, name, BMC_TIMEOUT_S))
@@ -190,11 +220,9 @@ class NodeHandlers:
 
     def _was_ready(self) -> bool:
         """Whether the node ever joined the pool, by the journal or by git: only a rebuild writes its disk again."""
-        journal, repository = self.workspace.journal, self.workspace.repository
-        status = journal.nodes.get(self.node)
-        if status is not None and status.state in (NodeState.READY, NodeState.HELD):
-            return True
-        return journal.nodes.known_good(self.node) is not None or repository.known_good.of_node(self.node) is not None
+        status = self.workspace.journal.nodes.get(self.node)
+        is_settled = status is not None and status.state in (NodeState.READY, NodeState.HELD)
+        return is_settled or may_carry_work(self.workspace, self.node)
 
     def _progress_age_s(self, deployment: Deployment | None) -> float | None:
         """Seconds since the last change that the ramdisk reported, as seen by this invocation."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -34,6 +34,7 @@ class Request:
     """What somebody asked for.
 
     ``overwrite`` names nodes whose foreign disk content or unknown OS may be destroyed; ``until`` is the last phase.
+    ``undrained`` is why nodes that carry work are disturbed without draining them.
     """
 
     nodes: tuple[str, ...]
@@ -42,6 +43,7 @@ class Request:
     plan: str | None = None
     arguments: tuple[str, ...] = ()
     until: Phase = Phase.READY
+    undrained: str | None = None
 
     @property
     def reaches_disks(self) -> bool:
@@ -148,9 +150,15 @@ def provision(workspace: Workspace, request: Request, taken: TakenNodes, events:
         stack.enter_context(boot_server(workspace))
         holds, let_go = _hold_all(workspace, outcome, taken, stack, events)
         turners = {
-            node: _turner(workspace, request, node, outcome.runs[node], hold, events) for node, hold in holds.items()
+            node: _turner(workspace, request, node, outcome.runs[node], hold, stack, events)
+            for node, hold in holds.items()
         }
-        progress = run_nodes(turners, parallel=workspace.repository.site.limits.parallel_nodes, let_go=let_go)
+
+        def end(node: str) -> None:
+            turners[node].handlers.close()
+            let_go(node)
+
+        progress = run_nodes(turners, parallel=workspace.repository.site.limits.parallel_nodes, let_go=end)
     _conclude(workspace, outcome, progress)
     return outcome
 
@@ -196,16 +204,17 @@ def _hold_all(
 
 
 def _turner(
-    workspace: Workspace, request: Request, node: str, run: str, hold: NodeHold, events: RunEvents
+    workspace: Workspace, request: Request, node: str, run: str, hold: NodeHold, stack: ExitStack, events: RunEvents
 ) -> NodeTurner:
     purpose = Purpose(
         run=run,
         is_rebuild=request.kind == "rebuild",
         may_overwrite=node in request.overwrite,
         lease_since=hold.lease.since,
+        undrained=request.undrained,
     )
     return NodeTurner(
-        handlers=NodeHandlers(workspace, node, purpose, hold.lock),
+        handlers=stack.enter_context(closing(NodeHandlers(workspace, node, purpose, hold.lock))),
         record=JournalRecord(workspace.journal, run, node, workspace.recipe(node), request.plan),
         events=events,
         timing=Timing.from_limits(workspace.repository.site.limits),

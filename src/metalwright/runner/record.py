@@ -58,7 +58,7 @@ class JournalRecord:
             plan=self.plan,
             detail={"effect": act.effect.value},
         )
-        if act.name != "software":
+        if act.name not in ("software", "undrain"):
             self._has_acted = True
             self.journal.nodes.set_state(self.node, NodeState.PROVISIONING, f"{phase}: {act.why}", self.run)
 

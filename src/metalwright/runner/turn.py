@@ -36,6 +36,14 @@ class Handlers(Protocol):
         """
         ...
 
+    def clear_way(self, act: Act) -> Wait | Failed | None:
+        """What must end before an act that disturbs a workload, or why it must not be done; None: go on."""
+        ...
+
+    def close(self) -> None:
+        """The run of the node is over: end whatever it started beside the machine."""
+        ...
+
     def cleanup(self, name: str) -> None:
         """Leave the machine safe after a failure.
 
@@ -119,7 +127,7 @@ class NodeTurner:
             case Done():
                 self._finish_phase(progress, decision)
             case Act():
-                self._act(progress, decision)
+                return self._act(progress, decision)
             case Wait():
                 return self._wait(progress, decision)
             case Failed():
@@ -158,12 +166,15 @@ class NodeTurner:
             return Wait(5.0, f"the system is busy ({error.what})", self.timing.system_answers_s, failure)
         return failure
 
-    def _act(self, progress: NodeProgress, act: Act) -> None:
+    def _act(self, progress: NodeProgress, act: Act) -> float:
         phase = progress.phase
         refusal = None if act.name in progress.acts else self.record.refusal(phase, act)
-        if refusal is not None:
-            self._fail(progress, refusal)
-            return
+        first = refusal or self.handlers.clear_way(act)
+        if isinstance(first, Wait):
+            return self._wait(progress, first)
+        if first is not None:
+            self._fail(progress, first)
+            return 0.0
         self.record.acting(phase, act)
         self.events.acting(progress.node, phase, act.why)
         progress.acts[act.name] = progress.acts.get(act.name, 0) + 1
@@ -171,10 +182,11 @@ class NodeTurner:
             evidence = self.handlers.act(phase, act)
         except MetalwrightError as error:
             self._fail(progress, replace(failure_from(error), cleanup=act.cleanup))
-            return
+            return 0.0
         finally:
             progress.last_act = self.clock()
         self.record.acted(phase, act, evidence)
+        return 0.0
 
     def _wait(self, progress: NodeProgress, wait: Wait) -> float:
         since = self.clock() - (progress.last_act or progress.phase_begun)

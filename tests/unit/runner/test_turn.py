@@ -17,7 +17,7 @@ from metalwright.errors import (
     SshHostKeyError,
     SshTimeoutError,
 )
-from metalwright.lifecycle import CANCELLED, Act, Done, Failed, Timing
+from metalwright.lifecycle import CANCELLED, Act, Done, Failed, Timing, Wait
 from metalwright.lifecycle.observations import (
     AcceptObservation,
     AddressObservation,
@@ -53,6 +53,7 @@ class World:
     breaks: set[str] = field(default_factory=set)
     acts: list[str] = field(default_factory=list)
     cleanups: list[str] = field(default_factory=list)
+    in_the_way: list[Wait | Failed] = field(default_factory=list)
 
     def observe(self, phase: Phase, deferred: tuple[str, ...]) -> Observation:
         if self.raises.get(phase):
@@ -98,6 +99,12 @@ class World:
             case "record":
                 self.recorded = True
         return {}
+
+    def clear_way(self, act: Act) -> Wait | Failed | None:
+        return self.in_the_way.pop(0) if act.name == "address" and self.in_the_way else None
+
+    def close(self) -> None:
+        self.cleanups.append("close")
 
     def cleanup(self, name: str) -> None:
         self.cleanups.append(name)
@@ -173,6 +180,24 @@ def test_a_cancelled_run_stops_before_its_next_act_and_says_who_asked() -> None:
     assert world.acts == ["credentials"]
     assert world.cleanups == []
     assert journal.lines[-1] == "failed address cancelled"
+
+
+def test_an_act_waits_for_what_must_end_first_and_is_done_after_it() -> None:
+    draining = Wait(0.0, "draining", float("inf"), Failed("drain", "never"))
+    world, journal = World(in_the_way=[draining, draining]), Journal()
+    done = run_nodes({"n": turner(world, journal)}, parallel=1)
+    assert done["n"].failure is None
+    assert world.in_the_way == []
+    assert journal.lines.count("acting address") == 1
+
+
+def test_a_drain_that_fails_stops_the_node_before_the_act() -> None:
+    failed = Failed("drain", "the drain hook ended with exit status 3", found="2 jobs left")
+    world, journal = World(in_the_way=[failed]), Journal()
+    done = run_nodes({"n": turner(world, journal)}, parallel=1)
+    assert done["n"].failure == failed
+    assert "address" not in world.acts
+    assert "acting address" not in journal.lines
 
 
 def test_each_node_is_let_go_when_it_is_finished_while_the_others_go_on() -> None:

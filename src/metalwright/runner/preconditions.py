@@ -1,0 +1,90 @@
+"""What must hold before a node is rebuilt, each looked at now: lock, workload, work in flight, image, identity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+from metalwright.errors import ImageError
+from metalwright.imaging.catalogue import ImageCatalogue
+from metalwright.imaging.ordering import pinned_image
+from metalwright.model.deployment import DeploymentState
+from metalwright.model.phase import Phase
+from metalwright.model.plan import NodePlan
+from metalwright.runner.custody import unfinished_run
+from metalwright.runner.draining import hooks_of, may_carry_work
+from metalwright.runner.provisioning import Request, chained_run
+from metalwright.workspace import Workspace
+
+Verdict = Literal["ok", "note", "NO"]
+
+
+@dataclass(frozen=True)
+class Precondition:
+    """One line of the table. ``note``: a person should know it, and may go on; ``NO``: nothing is done."""
+
+    node: str
+    what: str
+    verdict: Verdict
+    told: str
+
+
+def preconditions(workspace: Workspace, request: Request, plan: NodePlan) -> Iterator[Precondition]:
+    """The preconditions of one node whose lock this process holds. The image is read and hashed as a whole."""
+    node = plan.node
+    yield Precondition(node, "lock", "ok", "held by this command")
+    yield _drained(workspace, request, node)
+    yield _in_flight(workspace, request, node)
+    yield _image(workspace, node)
+    yield _identity(plan)
+
+
+def _drained(workspace: Workspace, request: Request, node: str) -> Precondition:
+    hooks = hooks_of(workspace, node)
+    if not may_carry_work(workspace, node):
+        return Precondition(node, "drained", "ok", "the node never joined the pool")
+    if request.undrained is not None:
+        return Precondition(node, "drained", "note", f"NOT drained, as asked: {request.undrained}")
+    if hooks is None or hooks.drain is None:
+        told = "no drain hook in site.yaml: whoever confirms says that nothing runs on it"
+        return Precondition(node, "drained", "note", told)
+    limit = f"at most {hooks.drain.timeout_s:.0f} s"
+    return Precondition(node, "drained", "ok", f"by {hooks.drain.command[0]} before anything else, {limit}")
+
+
+def _in_flight(workspace: Workspace, request: Request, node: str) -> Precondition:
+    newest = workspace.journal.deployments.newest_of_node(node, datetime.now(UTC))
+    last, chained = unfinished_run(workspace.journal, node), chained_run(workspace, node, request.kind)
+    if chained is not None:
+        return Precondition(node, "nothing in flight", "note", f"run {chained} was interrupted and is taken up again")
+    if newest is not None and newest.state is DeploymentState.GO:
+        told = f"run {newest.run} began to write the disk and did not finish; it is written again"
+        return Precondition(node, "nothing in flight", "note", told)
+    if last is not None:
+        told = f"run {last.run} was interrupted; this run takes its place"
+        return Precondition(node, "nothing in flight", "note", told)
+    return Precondition(node, "nothing in flight", "ok", "no run, no write")
+
+
+def _image(workspace: Workspace, node: str) -> Precondition:
+    try:
+        image, _ = pinned_image(workspace, node)
+        wrong = ImageCatalogue(workspace.paths.images).verify(image)
+    except ImageError as error:
+        return Precondition(node, "image", "NO", f"{error.what}: {error.found}" if error.found else error.what)
+    name = f"{image.name}@{image.version}"
+    if wrong:
+        return Precondition(node, "image", "NO", f"{name} is damaged: {'; '.join(wrong[:3])}")
+    return Precondition(node, "image", "ok", f"{name} is there and verified, sha256:{image.file_sha256[:12]}…")
+
+
+def _identity(plan: NodePlan) -> Precondition:
+    trouble = [text for text in (*plan.refusals, *plan.unknown) if text.startswith(f"{Phase.IDENTIFY}:")]
+    if trouble:
+        return Precondition(plan.node, "identity", "NO", trouble[0])
+    seen = plan.identity
+    keys = (("serial", seen.serial), ("UUID", seen.uuid), ("BMC MAC", seen.bmc_mac))
+    told = ", ".join(f"{name} {value}" for name, value in keys if value is not None)
+    return Precondition(plan.node, "identity", "ok", f"the machine with {told} answers")
