@@ -11,6 +11,7 @@ from metalwright.loading import load_model, read_text, release, write_atomically
 from metalwright.loading.blueprint_lock import read_records, retire
 from metalwright.loading.messages import nearest
 from metalwright.loading.models import Loaded
+from metalwright.loading.scalars import with_scalars
 from metalwright.loading.site_files import SiteFiles, read_site_files
 from metalwright.model.blueprint import Blueprint
 from metalwright.model.review import Part
@@ -31,7 +32,7 @@ def new_class(root: Path, name: str, source: str) -> Path:
     path = files.paths.blueprint(f"{name}@{FIRST_VERSION}")
     if path.parent.exists():
         raise UsageError("there is such a class already", where=str(path.parent), hint="bump makes its next version")
-    text = _with_scalar(_text(loaded, root), loaded, ("name",), name)
+    text = with_scalars(loaded, {("name",): name})
     return _write(files, text, f"{name}@{FIRST_VERSION}", previous=None)
 
 
@@ -128,15 +129,6 @@ def _known(files: SiteFiles, ref: str) -> Loaded[Blueprint]:
 
 def _text(loaded: Loaded[Blueprint], root: Path) -> str:
     return read_text(loaded.path, root=root)
-
-
-def _with_scalar(text: str, loaded: Loaded[Blueprint], loc: tuple[str, ...], value: str) -> str:
-    """The text with one plain value replaced; everything else, comments included, stays."""
-    _, line, column = loaded.where(*loc).rsplit(":", 2)
-    lines = text.split("\n")
-    before, after = lines[int(line) - 1][: int(column) - 1], lines[int(line) - 1][int(column) - 1 :]
-    lines[int(line) - 1] = before + re.sub(r"^(\"[^\"]*\"|'[^']*'|[^\s,}#]+)", value, after, count=1)
-    return "\n".join(lines)
 
 
 def _write(files: SiteFiles, text: str, ref: str, previous: str | None) -> Path:

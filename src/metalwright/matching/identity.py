@@ -27,7 +27,7 @@ def agreeing_keys(node: Node, report: HardwareReport) -> tuple[IdentityKey, ...]
 def key_finding(node: Node, key: IdentityKey, report: HardwareReport) -> Finding | None:
     """The finding of one key, ``None`` if it agrees."""
     expected = getattr(node, key)
-    found = _found(key, report)
+    found = found_of_key(key, report)
     if any(_is_same(key, expected, value) for value in found):
         return None
     return Finding(
@@ -58,7 +58,8 @@ def source_of(report: HardwareReport) -> str:
     return f"BMC {report.bmc.address or 'at an unknown address'}, system {report.system.id}"
 
 
-def _found(key: IdentityKey, report: HardwareReport) -> tuple[str, ...]:
+def found_of_key(key: IdentityKey, report: HardwareReport) -> tuple[str, ...]:
+    """Every usable value that the machine shows for a key; none when it does not tell."""
     if key == "serial":
         return serials_of(report)
     if key == "uuid":

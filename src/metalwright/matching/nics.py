@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from metalwright.matching.groups import Fit, assign, fits_of, shortfalls
 from metalwright.matching.look import RESEAT, Look
-from metalwright.model.blueprint import Nics
+from metalwright.model.blueprint import Blueprint, Nics
 from metalwright.model.finding import Finding
-from metalwright.model.report import Nic, NicPort
+from metalwright.model.rack import Node
+from metalwright.model.report import HardwareReport, Nic, NicPort
 
 _Port = tuple[Nic, NicPort]
 
@@ -79,13 +80,25 @@ def _named_ports(look: Look, wanted: Sequence[Nics], ports: Sequence[_Port]) -> 
 
 
 def _others(look: Look, wanted: Sequence[Nics], role: str, ports: Sequence[_Port]) -> str:
+    fitting = _unnamed(look.node, wanted, role, ports)
+    return ", ".join(f"{_slot(item)}: {item[1].mac}" for item in fitting) or "no such port"
+
+
+def unnamed_macs(node: Node, blueprint: Blueprint, report: HardwareReport, role: str) -> tuple[str | None, ...]:
+    """MAC addresses of the ports that the rack file does not name and that can play the role, in the BMC's order."""
+    ports = [(nic, port) for nic in report.nics or () for port in nic.ports]
+    return tuple(port.mac for _, port in _unnamed(node, blueprint.hardware.nics, role, ports))
+
+
+def _unnamed(node: Node, wanted: Sequence[Nics], role: str, ports: Sequence[_Port]) -> list[_Port]:
     """The ports that the rack file does not name and that could play the role."""
-    declared = {named.mac for named in look.node.ports}
+    declared = {named.mac for named in node.ports}
     groups = [group for group in wanted if group.role == role]
-    fitting = [item for item in ports if not groups or any(_fit(item, group) is not Fit.NO for group in groups)]
-    return (
-        ", ".join(f"{_slot(item)}: {item[1].mac}" for item in fitting if item[1].mac not in declared) or "no such port"
-    )
+    return [
+        item
+        for item in ports
+        if item[1].mac not in declared and (not groups or any(_fit(item, group) is not Fit.NO for group in groups))
+    ]
 
 
 def _speed(item: _Port) -> float:

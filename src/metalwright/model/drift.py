@@ -29,8 +29,20 @@ class LastTouch(Frozen):
     by: str
 
 
+class Replacement(Frozen):
+    """A value of the node in its rack file that a replaced part made wrong; ``path`` leads to it from the node."""
+
+    path: tuple[str | int, ...]
+    what: str
+    was: str
+    becomes: str
+
+
 class NodeDrift(Frozen):
-    """One node. ``unknown`` names layers that could not be read, with the reason: they are no proof of anything."""
+    """One node. ``unknown`` names layers that could not be read, with the reason: they are no proof of anything.
+
+    ``replaced`` is what ``--accept`` would write to the rack file; ``not_accepted`` what it would not, with the reason.
+    """
 
     node: str
     blueprint: str
@@ -38,3 +50,5 @@ class NodeDrift(Frozen):
     differences: tuple[Difference, ...] = ()
     unknown: tuple[str, ...] = ()
     touched: tuple[LastTouch, ...] = ()
+    replaced: tuple[Replacement, ...] = ()
+    not_accepted: tuple[str, ...] = ()

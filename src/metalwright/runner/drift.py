@@ -13,6 +13,7 @@ from metalwright.lifecycle.observations import (
     Observation,
     SoftwareObservation,
 )
+from metalwright.matching.replaced import ReplacedParts, owners_of, replaced_parts
 from metalwright.model.drift import Difference, LastTouch, Layer, NodeDrift
 from metalwright.model.finding import Finding
 from metalwright.model.phase import Phase
@@ -43,21 +44,27 @@ def _drift(workspace: Workspace, node: str) -> NodeDrift:
     differences: list[Difference] = []
     unknown: list[str] = []
     is_git_newer = False
+    is_silent = False
     for phase, layer in LAYERS.items():
+        if phase is Phase.SOFTWARE and is_silent:
+            unknown.append(f"{layer}: the operating system does not answer")
+            continue
         try:
             seen = handlers.observe(phase, ())
             found = list(_differences(layer, seen, handlers))
         except MetalwrightError as error:
-            unknown.append(f"{layer}: {error.what}")
+            unknown.append(f"{layer}: {_told(error)}")
             if phase is Phase.IDENTIFY:
                 break
             continue
         differences += found
+        is_silent = is_silent or (isinstance(seen, ImageObservation) and seen.os.kind == "silent")
         if isinstance(seen, SoftwareObservation):
             is_git_newer = seen.accepted_recipe is not None and seen.recipe != seen.accepted_recipe
         if phase is Phase.IDENTIFY and found:
             break  # another machine: what else is on it says nothing about this node
     touched = tuple(_touches(workspace, node, {item.layer for item in differences}))
+    parts = _replaced(workspace, node, handlers)
     return NodeDrift(
         node=node,
         blueprint=workspace.blueprint(node).ref,
@@ -65,7 +72,23 @@ def _drift(workspace: Workspace, node: str) -> NodeDrift:
         differences=tuple(differences),
         unknown=tuple(unknown),
         touched=touched,
+        replaced=tuple(parts.replacements),
+        not_accepted=tuple(parts.reasons),
     )
+
+
+def _told(error: MetalwrightError) -> str:
+    """What cannot be read, and the beginning of what was found instead."""
+    found = (error.found or "").strip().splitlines()
+    return f"{error.what} ({found[0].strip()})" if found else error.what
+
+
+def _replaced(workspace: Workspace, node: str, handlers: NodeHandlers) -> ReplacedParts:
+    report = handlers.bmc.seen_report
+    if report is None:
+        return ReplacedParts()
+    declared, blueprint = workspace.repository.node(node), workspace.blueprint(node)
+    return replaced_parts(declared, blueprint, report, owners_of(workspace.repository.nodes()))
 
 
 def _differences(layer: Layer, seen: Observation, handlers: NodeHandlers) -> Iterator[Difference]:

@@ -70,6 +70,11 @@ class BmcObserver:
             raise IdentityError("the machine could not be read", where=self.node)
         return self._report
 
+    @property
+    def seen_report(self) -> HardwareReport | None:
+        """The report that this invocation has read already; nothing is read for it."""
+        return self._report
+
     def system_disk_serial(self) -> str | None:
         """Serial of the disk that the rule names, when the BMC lists drives and exactly one fits."""
         workspace = self.workspace
