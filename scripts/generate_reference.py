@@ -8,7 +8,16 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from scripts.reference import agent_protocol, commands, errors, failures, pyinfra_parts, review, state_table
+from scripts.reference import (
+    accelerators,
+    agent_protocol,
+    commands,
+    errors,
+    failures,
+    pyinfra_parts,
+    review,
+    state_table,
+)
 
 from metalwright.loading.schemas import SCHEMA_NAMES, render_schema
 
@@ -21,6 +30,7 @@ def pages() -> dict[str, str]:
     """Path below ``docs/reference`` → text of each generated page."""
     schemas = {f"schemas/{name}.json": render_schema(name) for name in SCHEMA_NAMES}
     return {
+        "accelerators.md": NOTE + accelerators.render(),
         "agent-protocol.md": NOTE + agent_protocol.render(),
         "commands.md": NOTE + commands.render(),
         "errors.md": NOTE + errors.render(),

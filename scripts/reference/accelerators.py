@@ -1,0 +1,71 @@
+"""The page of accelerators: what was captured and what was made up, and the tables that ship with the package."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from tests.accelerators.texts import names, origin
+
+from metalwright.accelerators.xid import meanings
+
+_LEAD = """\
+# Accelerators
+
+What the vendors' tools say is read by parsers that take any text: what a text does not say is unknown, never zero.
+No GPU was at hand when they were written. They are tested against texts of two kinds, which the first line of each
+file in `tests/accelerators/fixtures` tells apart: captured from real machines by somebody who published them, or made
+up after the vendor's documentation.
+
+"""
+_XIDS = """
+## Errors in the kernel log
+
+What the driver logs as *Xid*, and what to do first. The same code again after that is a case for the vendor. A code
+that is not here counts as a warning and as the vendor's case. Rows marked * were written with the source's entry for
+that code at hand; the other rows are operators' common knowledge, and the source is where to check them.
+
+"""
+_ACTIONS = {
+    "none": "watch it",
+    "restart-workload": "restart the workload",
+    "reset-gpu": "drain, reset the GPU",
+    "reboot": "drain, reboot",
+    "power-cycle": "drain, power cycle",
+    "update-software": "update the software",
+    "replace": "drain, vendor's case",
+}
+
+
+def render() -> str:
+    """The page, as Markdown."""
+    return _LEAD + _fixtures() + _XIDS + _xids()
+
+
+def _fixtures() -> str:
+    kinds: dict[str, dict[str, int]] = defaultdict(lambda: {"captured": 0, "synthetic": 0})
+    for name in names():
+        tool = next(tool for tool in _TOOLS if name.startswith(tool))
+        kinds[tool][origin(name).partition(":")[0]] += 1
+    rows = [f"| {_TOOLS[tool]} | {count['captured']} | {count['synthetic']} |" for tool, count in sorted(kinds.items())]
+    total = [sum(count[kind] for count in kinds.values()) for kind in ("captured", "synthetic")]
+    head = "| output of | captured | synthetic |\n|---|---|---|\n"
+    return head + "\n".join([*rows, f"| **all** | **{total[0]}** | **{total[1]}** |"]) + "\n"
+
+
+_TOOLS = {
+    "nvidia-smi": "`nvidia-smi -q -x`",
+    "rocm-smi": "`rocm-smi --json`",
+    "amd-smi": "`amd-smi --json`",
+    "dcgm": "`dcgmi diag -j`",
+    "nccl": "NCCL's and RCCL's tests",
+    "kernel-log": "kernel log",
+}
+
+
+def _xids() -> str:
+    rows = [
+        f"| {row.code}{' *' if row.is_read else ''} | {row.severity} | {row.meaning} | {_ACTIONS[row.action]} "
+        f"| [source]({row.source}) |"
+        for row in meanings().values()
+    ]
+    return "| Xid | severity | meaning | first | |\n|---|---|---|---|---|\n" + "\n".join(rows) + "\n"
