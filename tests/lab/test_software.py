@@ -20,7 +20,7 @@ from metalwright.errors import DeployError
 from metalwright.imaging.memory_store import MemoryDeploymentStore
 from metalwright.imaging.server import BootServer
 from metalwright.loading import load_site
-from metalwright.runner.pyinfra_process import PyinfraCall, PyinfraResult, run_pyinfra
+from metalwright.runner.pyinfra_process import PyinfraCall, PyinfraResult, preview_pyinfra, run_pyinfra
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.timeout(1800)]
 HARDWARE = ("drives:data",)
@@ -69,6 +69,12 @@ def deploy(node: SoftwareNode) -> PyinfraResult:
     )
 
 
+def preview(node: SoftwareNode) -> list[str]:
+    """What a dry run of the same deploy says would change."""
+    call = PyinfraCall(node.site, "inventory/nodes.py", "deploys/software.py", "lab-1", 900, environment={})
+    return [line for item in preview_pyinfra(call) for line in item.lines or (item.operation,)]
+
+
 def accept(node: SoftwareNode) -> AcceptanceResult:
     repository = load_site(node.site)
     declared, blueprint = repository.node("lab-1"), repository.blueprint_of("lab-1")
@@ -106,7 +112,16 @@ def test_drift_is_seen_and_mended(node: SoftwareNode) -> None:
     drift = {"service:containerd", "package:containerd", "sshd:permitrootlogin", "user:amina", "firewall:input"}
     assert set(seen) == drift
     assert seen["service:containerd"].startswith("containerd.service: inactive/dead")
+    told = preview(node)
+    assert "package containerd: not on hold → on hold" in told
+    assert "file /etc/ssh/authorized_keys.d/amina: other text → as rendered" in told
+    assert "file /etc/ssh/sshd_config.d/00-metalwright.conf: other text → as rendered" in told
+    assert "packets that no rule names: no rules are loaded → drop" in told
+    assert any(line.startswith("service containerd.service: inactive/dead") for line in told)
+    assert len(told) == 5, told
+    assert set(failing(accept(node))) == drift, "a preview changes nothing"
     assert deploy(node).changed
+    assert preview(node) == []
     assert failing(accept(node)) == {}
     assert deploy(node).changed == ()
 

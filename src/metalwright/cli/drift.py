@@ -75,10 +75,14 @@ def _print(item: NodeDrift) -> None:
         touch = touched.get(layer)
         told = f"ours last on {touch.at} by {touch.by}, run {touch.run}" if touch else "never touched by a run of ours"
         typer.echo(f"  {layer} ({told})")
+        group = None
         for difference in item.differences:
             if difference.layer == layer:
+                if difference.group not in (None, group):
+                    typer.echo(f"    {difference.group}")
+                group = difference.group
                 values = f": {difference.found or 'nothing'}, wanted {difference.wanted}" if difference.wanted else ""
-                typer.echo(f"    {difference.what}{values}")
+                typer.echo(f"    {'  ' if group else ''}{difference.what}{values}")
     for line in item.unknown:
         typer.echo(f"  unknown: {line}")
     for change in item.replaced:

@@ -8,13 +8,20 @@ from pydantic import Field
 
 from metalwright.model.base import Frozen
 
+DIFFERENCES_VARIABLE = "METALWRIGHT_DIFFERENCES"
+"""Names a file; each pyinfra operation that would change something appends ``{"operation", "lines"}`` as JSON."""
+
 Layer = Literal["identity", "hardware", "network", "firmware", "bios", "accounts", "image", "software"]
 
 
 class Difference(Frozen):
-    """One value that differs. ``found`` is what the machine says, ``wanted`` what git says."""
+    """One value that differs. ``found`` is what the machine says, ``wanted`` what git says.
+
+    ``group`` is the pyinfra operation that would mend it, in layers that pyinfra reads.
+    """
 
     layer: Layer
+    group: str | None = None
     what: str
     found: str | None = None
     wanted: str | None = None

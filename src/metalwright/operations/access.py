@@ -9,6 +9,7 @@ from pyinfra.api import FunctionCommand, QuoteString, StringCommand, operation
 
 from metalwright.errors import DeployError
 from metalwright.facts.system import KEYS_DIRECTORY, LoginNames
+from metalwright.operations.differences import line, show_diff
 from metalwright.operations.failure import failure
 
 FIRST_PERSON_UID = 1000
@@ -28,6 +29,8 @@ def people(names: Sequence[str], *, keep: Sequence[str] = ()) -> Generator[Strin
             yield failure(_taken(name, found["accounts"][name]))
             return
     surplus = [name for name in found["keys"] if name not in (*names, *keep)]
+    show_diff(line(f"account {name}", "absent", "there") for name in missing)
+    show_diff(line(f"SSH keys of {name}", "there", "absent") for name in surplus)
     for name in missing:
         yield StringCommand("useradd --create-home --no-user-group --shell /bin/bash", QuoteString(name))
     for name in surplus:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 from pyinfra import host
@@ -11,6 +11,7 @@ from pyinfra.api import FunctionCommand, QuoteString, StringCommand, operation
 from metalwright.errors import DeployError
 from metalwright.facts.apt import InstalledPackage, InstalledVersions, PackageCandidates
 from metalwright.model.package import PackagePin
+from metalwright.operations.differences import line, show_diff
 from metalwright.operations.failure import failure
 
 LOCK_TIMEOUT_S = 300
@@ -48,6 +49,7 @@ def pinned(
     installed = host.get_fact(InstalledVersions, packages=names)
     missing = [pin for pin in wanted if not _is_met(pin, installed)]
     absent = [name for name in present if name not in installed]
+    show_diff(_differences(wanted, missing, absent, installed))
     if missing or absent:
         yield StringCommand(UPDATE.format(apt_get=APT_GET, lock_timeout_s=lock_timeout_s).strip())
         yield from _install(missing, absent, installed, allow_downgrade, lock_timeout_s)
@@ -56,6 +58,22 @@ def pinned(
         yield StringCommand("apt-mark hold", *map(QuoteString, unheld))
     elif not absent:
         host.noop("all packages are at their versions and held")
+
+
+def _differences(
+    wanted: Sequence[PackagePin],
+    missing: Sequence[PackagePin],
+    absent: Sequence[str],
+    installed: Mapping[str, InstalledPackage],
+) -> Iterator[str]:
+    for name in absent:
+        yield line(f"package {name}", "absent", "installed")
+    for pin in wanted:
+        found = installed.get(pin.name)
+        if pin in missing:
+            yield line(f"package {pin.name}", found["version"] if found else "absent", pin.version)
+        elif found is not None and not found["is_held"]:
+            yield line(f"package {pin.name}", "not on hold", "on hold")
 
 
 def _is_met(pin: PackagePin, installed: Mapping[str, InstalledPackage]) -> bool:

@@ -14,6 +14,7 @@ from pyinfra.api import StringCommand, operation
 from pyinfra.facts.files import FileContents
 
 from metalwright.facts.files import FileState, FileStates
+from metalwright.operations.differences import line, show_diff
 
 
 @operation()
@@ -24,6 +25,7 @@ def rendered(files: Sequence[Mapping[str, str]]) -> Generator[StringCommand, Non
     """
     states = host.get_fact(FileStates, paths=[item["path"] for item in files])
     missing = [item for item in files if not _is_there(item, states.get(item["path"]))]
+    show_diff(line(f"file {item['path']}", _found(item, states.get(item["path"])), "as rendered") for item in missing)
     for item in missing:
         if host.state.config.DIFF:
             _show_difference(item, is_there=item["path"] in states)
@@ -47,6 +49,17 @@ def _is_there(item: Mapping[str, str], state: FileState | None) -> bool:
     }
 
 
+def _found(item: Mapping[str, str], state: FileState | None) -> str:
+    """What is wrong with a file, in words."""
+    if state is None:
+        return "absent"
+    words = ["other text"] if state["sha256"] != hashlib.sha256(item["text"].encode()).hexdigest() else []
+    words += [f"mode {state['mode']}"] if state["mode"] != item["mode"] else []
+    owner = (state["user"], state["group"])
+    words += [f"owner {':'.join(owner)}"] if owner != ("root", "root") else []
+    return ", ".join(words)
+
+
 def _archive(files: Sequence[Mapping[str, str]]) -> list[str]:
     """A tar archive in lines of base64; the files belong to root."""
     buffer = io.BytesIO()
@@ -63,5 +76,5 @@ def _archive(files: Sequence[Mapping[str, str]]) -> list[str]:
 def _show_difference(item: Mapping[str, str], *, is_there: bool) -> None:
     before = host.get_fact(FileContents, path=item["path"]) or [] if is_there else []
     lines = difflib.unified_diff(before, item["text"].splitlines(), item["path"], item["path"], lineterm="")
-    for line in lines:
-        logger.info(f"{host.print_prefix}{line}")
+    for text in lines:
+        logger.info(f"{host.print_prefix}{text}")

@@ -8,6 +8,7 @@ from pyinfra import host
 from pyinfra.api import QuoteString, StringCommand, operation
 
 from metalwright.facts.nftables import InputPolicy
+from metalwright.operations.differences import line, show_diff
 
 
 @operation()
@@ -16,7 +17,9 @@ def loaded(path: str, *, policy: str | None) -> Generator[StringCommand, None, N
 
     nft loads a file in one transaction: a wrong one leaves the old rules in force.
     """
-    if host.get_fact(InputPolicy) == policy:
+    found = host.get_fact(InputPolicy)
+    if found == policy:
         host.noop("the rules are loaded")
     else:
+        show_diff([line("packets that no rule names", found or "no rules are loaded", policy or "no rules of ours")])
         yield StringCommand("nft --file", QuoteString(path))

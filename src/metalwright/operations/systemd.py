@@ -10,6 +10,7 @@ from pyinfra.api import FunctionCommand, QuoteString, StringCommand, operation
 
 from metalwright.errors import DeployError
 from metalwright.facts.systemd import ServiceStates, UnitState
+from metalwright.operations.differences import line, show_diff
 
 POLL_S = 1.0
 SETTLE_S = 3.0
@@ -26,6 +27,7 @@ def running(
     """
     states = host.get_fact(ServiceStates, units=list(units))
     stopped = [unit for unit in units if not _is_up(states.get(unit))]
+    show_diff(line(f"service {unit}", _found(states.get(unit)), "running, starts at boot") for unit in stopped)
     if stopped:
         yield StringCommand("systemctl enable --now", *map(QuoteString, stopped))
     if stopped or not _are_settled(states, settle_s):
@@ -36,6 +38,12 @@ def running(
 
 def _is_up(state: UnitState | None) -> bool:
     return state is not None and state["is_enabled"] and (state["fault"] is None or state["is_starting"])
+
+
+def _found(state: UnitState | None) -> str:
+    if state is None:
+        return "absent"
+    return state["fault"] or "does not start at boot"
 
 
 def _are_settled(states: dict[str, UnitState], settle_s: float) -> bool:

@@ -18,6 +18,7 @@ from metalwright.model.drift import Difference, LastTouch, Layer, NodeDrift
 from metalwright.model.finding import Finding
 from metalwright.model.phase import Phase
 from metalwright.runner.handlers import NodeHandlers, Purpose
+from metalwright.runner.pyinfra_process import Preview
 from metalwright.workspace import Workspace
 
 LAYERS: Mapping[Phase, Layer] = {
@@ -97,13 +98,23 @@ def _differences(layer: Layer, seen: Observation, handlers: NodeHandlers) -> Ite
     elif isinstance(seen, MatchObservation):
         yield from _contradictions(layer, seen.result.findings)
     elif isinstance(seen, SoftwareObservation):
-        for name in handlers.preview_software():
-            yield Difference(layer=layer, what=name)
+        for preview in handlers.preview_software():
+            yield from _previewed(layer, preview)
     elif isinstance(seen, ImageObservation) and seen.os.kind == "silent":
         yield Difference(layer=layer, what="the operating system does not answer", wanted=seen.wanted_image)
     else:
         for change in seen.changes():
             yield Difference(layer=layer, what=change.what, found=change.from_, wanted=change.to)
+
+
+def _previewed(layer: Layer, preview: Preview) -> Iterator[Difference]:
+    """What an operation says of itself, below its name; the name alone where it says nothing."""
+    if not preview.lines:
+        yield Difference(layer=layer, what=preview.operation)
+    for line in preview.lines:
+        what, _, values = line.partition(": ")
+        found, _, wanted = values.partition(" → ")
+        yield Difference(layer=layer, group=preview.operation, what=what, found=found or None, wanted=wanted or None)
 
 
 def _contradictions(layer: Layer, findings: tuple[Finding, ...]) -> Iterator[Difference]:

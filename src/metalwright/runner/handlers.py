@@ -30,7 +30,7 @@ from metalwright.runner.draining import Draining, may_carry_work
 from metalwright.runner.observe_bmc import BmcObserver
 from metalwright.runner.observe_os import look_at_os
 from metalwright.runner.os_evidence import keep_os_evidence
-from metalwright.runner.pyinfra_process import PyinfraCall, PyinfraResult, preview_pyinfra, run_pyinfra
+from metalwright.runner.pyinfra_process import Preview, PyinfraCall, PyinfraResult, preview_pyinfra, run_pyinfra
 from metalwright.ssh import record_host_key
 from metalwright.workspace import Workspace
 
@@ -125,8 +125,8 @@ class NodeHandlers:
             self._keep_evidence()  # before the drain, which changes what can be seen
         return self.draining.clear_way(act)
 
-    def preview_software(self) -> tuple[str, ...]:
-        """The names of the operations of the software deploy that would change the operating system now."""
+    def preview_software(self) -> tuple[Preview, ...]:
+        """The operations of the software deploy that would change the operating system now."""
         return preview_pyinfra(self._call(OS_INVENTORY, "software", SOFTWARE_TIMEOUT_S))
 
     def cleanup(self, name: str) -> None:
@@ -165,7 +165,7 @@ class NodeHandlers:
         return replace(seen, stranger=system.detail) if system.kind == "answers" else seen
 
     def _harden(self) -> HardenObservation:
-        changes = preview_pyinfra(self._call(BMC_INVENTORY, "harden", BMC_TIMEOUT_S))
+        changes = [item.operation for item in preview_pyinfra(self._call(BMC_INVENTORY, "harden", BMC_TIMEOUT_S))]
         required = self.workspace.repository.site.hardening.required
         optional = {name for item, name in HARDENING_TITLES.items() if item not in required}
         return HardenObservation(

@@ -12,11 +12,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 from metalwright.errors import DeployError
+from metalwright.model.drift import DIFFERENCES_VARIABLE
 
 STDERR_TAIL_LINES = 12
 
@@ -52,6 +54,14 @@ class PyinfraCall:
     data: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Preview:
+    """One operation that would change something; ``lines`` say what, as ``name: current → desired``, where it does."""
+
+    operation: str
+    lines: tuple[str, ...] = ()
+
+
 def run_pyinfra(call: PyinfraCall) -> PyinfraResult:
     """Run one deploy on one host and prove that it happened.
 
@@ -64,9 +74,9 @@ def run_pyinfra(call: PyinfraCall) -> PyinfraResult:
     return _judge(call, done, time.monotonic() - begun)
 
 
-def _spawn(call: PyinfraCall, mode: str) -> subprocess.CompletedProcess[str]:
+def _spawn(call: PyinfraCall, *mode: str) -> subprocess.CompletedProcess[str]:
     program = str(Path(sys.executable).with_name("pyinfra"))
-    command = [program, mode, "--json", call.inventory, call.deploy, "--limit", call.host]
+    command = [program, *mode, "--json", call.inventory, call.deploy, "--limit", call.host]
     command += [word for name, value in call.data.items() for word in ("--data", f"{name}={value}")]
     environment = {**os.environ, **call.environment, "PYINFRA_PROGRESS": "off", "METALWRIGHT_SITE": str(call.site)}
     try:
@@ -91,18 +101,27 @@ def _spawn(call: PyinfraCall, mode: str) -> subprocess.CompletedProcess[str]:
     return done
 
 
-def preview_pyinfra(call: PyinfraCall) -> tuple[str, ...]:
-    """The names of the operations that a run would change now; nothing is changed.
+def preview_pyinfra(call: PyinfraCall) -> tuple[Preview, ...]:
+    """The operations that a run would change something with now; nothing is changed.
 
     Raises:
         DeployError: pyinfra failed, or looked at other hosts than asked.
     """
-    done = _spawn(call, "--dry")
+    with NamedTemporaryFile(prefix="metalwright-differences-") as told:
+        environment = {**call.environment, DIFFERENCES_VARIABLE: told.name}
+        done = _spawn(replace(call, environment=environment), "--dry", "--diff")
+        lines = [json.loads(line) for line in told.read().decode().splitlines()]
     payload = _last_json(done.stdout)
     plan = payload.get("plan") if payload else None
     if plan is None or done.returncode != 0:
         raise _failed(call, done, "cannot be previewed")
-    return tuple(item["name"] for item in plan if item["hosts_with_change"])
+    return tuple(
+        Preview(
+            item["name"], tuple(text for told in lines if told["operation"] == item["name"] for text in told["lines"])
+        )
+        for item in plan
+        if item["hosts_with_change"]
+    )
 
 
 def _keep_log(call: PyinfraCall, stdout: str, stderr: str) -> None:

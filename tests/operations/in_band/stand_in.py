@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from pyinfra.api import FunctionCommand, StringCommand
+from pyinfra.api.state import StateStage
 from pyinfra.context import ctx_host
 
 
@@ -19,7 +20,14 @@ class StandInHost:
     name: str = "lab-1"
     print_prefix: str = "[lab-1] "
     noops: list[str] = field(default_factory=list)
-    state: Any = field(default_factory=lambda: SimpleNamespace(config=SimpleNamespace(DIFF=False)))
+    state: Any = field(
+        default_factory=lambda: SimpleNamespace(
+            config=SimpleNamespace(DIFF=False),
+            current_stage=StateStage.Prepare,
+            op_meta={"op": SimpleNamespace(names={"Operation"})},
+        )
+    )
+    current_op_hash: str = "op"
 
     def get_fact(self, fact: type, **arguments: Any) -> Any:
         value = self.facts[fact.__name__]

@@ -1,9 +1,9 @@
-"""The commands that operations yield, and how they show what they would change."""
+"""The commands that operations yield."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, ParamSpec, TypeAlias
@@ -11,10 +11,11 @@ from typing import Any, ParamSpec, TypeAlias
 from pyinfra import logger
 from pyinfra.api.command import QuoteString, StringCommand
 from pyinfra.api.facts import FactBase
-from pyinfra.api.state import StateStage
-from pyinfra.context import host, state
+from pyinfra.context import host
 
 from metalwright.errors import DeployError, MetalwrightError
+from metalwright.operations.differences import line as line
+from metalwright.operations.differences import show_diff as show_diff
 
 P = ParamSpec("P")
 
@@ -162,22 +163,3 @@ def unreadable(what: str) -> StringCommand:
     """Refuse because a fact is missing: what is unknown is never changed."""
     hint = "see the error above; run again when the BMC tells it"
     return refuse(DeployError(f"the BMC did not tell {what}, so nothing is changed", where=host.name, hint=hint))
-
-
-def show_diff(lines: Iterable[str]) -> None:
-    """Print ``name: current → desired`` lines where ``--diff`` was given; once, before anything is changed.
-
-    Call it before the first command is yielded: pyinfra's preparation looks no further.
-    """
-    if state.config.DIFF and state.current_stage == StateStage.Prepare:
-        for line in lines:
-            host.log(f"  {line}", logger.info)
-
-
-def line(name: str, current: object, desired: object) -> str:
-    """Return one line of a diff."""
-    return f"{name}: {_text(current)} → {_text(desired)}"
-
-
-def _text(value: object) -> str:
-    return "unknown" if value is None else str(value)
