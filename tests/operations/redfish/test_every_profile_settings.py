@@ -47,6 +47,16 @@ FETCHED = ("a100-8x-hpe", "cpu-node-hpe")
 """These take an image by its URL alone, and no boot server runs here."""
 
 
+HARDENING = "hardening: {syslog: [192.0.2.9, 192.0.2.10], lockdown: true}\n"
+MAKERS = {
+    "a100-8x-hpe": (["192.0.2.9", "192.0.2.10"], False),
+    "cpu-node-hpe": (["192.0.2.9", "192.0.2.10"], False),
+    "h100-8x-supermicro": ([], True),
+    "h200-8x-dell": (["192.0.2.9", "192.0.2.10"], True),
+}
+"""Per profile the servers of its log and whether it is locked, where its maker offers that."""
+
+
 def test_each_profile_with_a_host_is_tried() -> None:
     assert ATTRIBUTES.keys() == IMAGES.keys() == {name for name in NAMES if not name.startswith("power-shelf")}
 
@@ -68,12 +78,16 @@ def test_settings_are_made_on_this_profile_and_a_second_run_changes_nothing(name
         _changes_once(site, bios)
         assert ATTRIBUTES[name].items() <= machine.bmc.system.state.bios.items()
         _changes_once(site, harden)
+        manager = machine.bmc.system.state.manager
+        assert (manager.syslog_servers, manager.is_locked) == MAKERS.get(name, ([], False))
         _is_idle(site, credentials, bios, *([] if name in FETCHED else [firmware]))
 
 
 def _site(root: Path, name: str, machine: Profiled) -> LabSite:
     """A site whose blueprint wants the attributes and the newer version, with an image of that."""
     made = site_of(root, machine, BLUEPRINT["hardware"])
+    with (root / "inventory/site.yaml").open("a") as file:
+        file.write(HARDENING)
     entry, version = IMAGES[name]
     wanted: dict[str, Any] = {"bios": {"registry": f"lab/{name}-1", "attributes": ATTRIBUTES[name]}}
     if name not in FETCHED:

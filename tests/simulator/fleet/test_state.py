@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.simulator.fleet.direct import Direct, message_keys
 
+from metalwright.redfish.consoles import console_ways
 from metalwright.simulator.fleet.plan import place
 from metalwright.simulator.fleet.service import fleet_in_thread
 from metalwright.simulator.fleet.tree import make_tree
@@ -65,6 +66,14 @@ def test_power_follows_resets(name: str, bmc: Find) -> None:
     assert direct.get(direct.host)["PowerState"] == "Off"
     status, body = direct.action(direct.host, "#ComputerSystem.Reset", {"ResetType": "Kick"})
     assert (status, message_keys(body)) == (400, ["ActionParameterValueNotInList"])
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_every_host_tells_a_way_to_its_console(name: str, bmc: Find) -> None:
+    direct = bmc(name)
+    host = direct.get(direct.host)
+    manager = direct.get(host["Links"]["ManagedBy"][0]["@odata.id"])
+    assert "SSH" in {way.kind for way in console_ways(host, manager, "192.0.2.1", "root")}
 
 
 @pytest.mark.parametrize("name", HOSTS)

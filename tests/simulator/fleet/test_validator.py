@@ -25,6 +25,7 @@ EXPLAINED = (
     "Empty String Warning",
     "Unable to locate the schema definition for the 'Hpe",
     "Unable to locate the schema definition for the 'Dell",
+    "Unable to locate the schema definition for the 'SysLockdown",
     "Required Property Error: The property '@odata.type' is mandatory",
 )
 """Kinds of warnings that docs/reference/simulator.md explains."""

@@ -36,6 +36,7 @@ class Bindings:
     settings: str = ""
     log: str = ""
     moved: list[str] = field(default_factory=list)
+    open_when_locked: set[str] = field(default_factory=set)
 
     def lives(self, path: str, change: Live) -> None:
         """Let ``change`` bring the body up to date at each read."""
@@ -106,6 +107,7 @@ class TreeRoutes:
             if "metadata" in path
             else "text/html",
             takes_bytes=path in self.bindings.raw_creates,
+            is_open_when_locked=path in self.bindings.open_when_locked,
         )
 
     def _reader(self, path: str) -> Callable[[Call], Any]:

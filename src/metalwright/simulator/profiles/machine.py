@@ -99,6 +99,14 @@ class Media(_Data):
     actions: bool = True
 
 
+class Consoles(_Data):
+    """Ways to the serial console: the system's own, and what the manager lists for its two kinds of shell."""
+
+    system: dict[str, dict[str, Any]] = {}
+    serial: tuple[str, ...] = ()
+    shell: tuple[str, ...] = ()
+
+
 class Style(_Data):
     """How a vendor's BMC arranges things. Texts with braces are formats: ``{n}`` from 1, ``{z}`` from 0.
 
@@ -150,7 +158,7 @@ class Style(_Data):
     max_sessions: int = 16
     task_prefix: str = ""
     push: tuple[Literal["HttpPushUri", "MultipartHttpPushUri"], ...] = ("MultipartHttpPushUri",)
-    oem: dict[str, Any] = {}
+    consoles: Consoles = Consoles()
 
 
 class BmcFacts(_Data):

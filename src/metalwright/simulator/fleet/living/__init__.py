@@ -11,6 +11,7 @@ from metalwright.simulator.fleet.living import (
     chassis,
     jobs,
     logs,
+    makers,
     managers,
     media,
     systems,
@@ -37,6 +38,8 @@ BINDERS: dict[str, tuple[Binder, ...]] = {
     "LogService": (logs.bind,),
     "JobCollection": (jobs.bind,),
     "DellJobCollection": (jobs.bind,),
+    "DellAttributes": (makers.bind_dell,),
+    "SysLockdown": (makers.bind_supermicro,),
     "UpdateService": (updates.bind,),
     "SoftwareInventory": (updates.bind_item,),
 }

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from metalwright.simulator.fleet.living.own import has, keep, own
 from metalwright.simulator.fleet.living.systems import allowed_values
 from metalwright.simulator.service.answers import Json, refuse
+from metalwright.simulator.service.resources import oem
 from metalwright.simulator.service.routes import Answer, Call, Field, Patch
 from metalwright.simulator.state import StaticAddress
 
@@ -59,7 +60,19 @@ def bind_protocol(bindings: Bindings, path: str, body: Json) -> None:
         fields["NTP.NTPServers"] = Field(list)
     if "HostName" in body:
         fields["HostName"] = Field(str)
-    bindings.patches[path] = keep(path, fields)
+    if not has(body, "Oem.Hpe.RemoteSyslogServer"):
+        bindings.patches[path] = keep(path, fields)
+        return
+
+    def show(call: Call, body: Json) -> None:
+        body["Oem"]["Hpe"].update(oem.hpe_members(call))
+
+    async def change(call: Call, values: Json) -> None:
+        oem.set_hpe(call, values)
+        own(call).change(path, values)
+
+    bindings.lives(path, show)
+    bindings.patches[path] = Patch({**fields, **oem.HPE_FIELDS}, change)
 
 
 def bind_interface(bindings: Bindings, path: str, body: Json) -> None:

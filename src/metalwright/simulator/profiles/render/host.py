@@ -86,8 +86,8 @@ def _system(frame: Frame, facts: SystemFacts, cpus: Cpus, dimms: Dimms) -> None:
             }
         },
     }
-    if style.vendor in style.oem:
-        body["Oem"] = style.oem
+    if style.consoles.system:
+        body["SerialConsole"] = {"MaxConcurrentSessions": 1, **style.consoles.system}
     book.add(path, "ComputerSystem", "System", body)
     frame.same_version.setdefault(numbered(style.firmware_bios, 1), []).append((path, "BiosVersion"))
 

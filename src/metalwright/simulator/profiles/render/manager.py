@@ -1,4 +1,4 @@
-"""The BMC: clock, network, protocols, logs, virtual media, job queue."""
+"""The BMC: clock, network, protocols, logs, virtual media, consoles, job queue, what its maker adds."""
 
 from __future__ import annotations
 
@@ -37,8 +37,12 @@ def write(frame: Frame) -> None:
     }
     if frame.data.system is not None:
         _media(frame, body)
+    for name, kinds in (("SerialConsole", frame.style.consoles.serial), ("CommandShell", frame.style.consoles.shell)):
+        if kinds:
+            body[name] = {"ServiceEnabled": True, "MaxConcurrentSessions": 4, "ConnectTypesSupported": list(kinds)}
     if frame.style.jobs:
         _jobs(frame, body)
+    _settings_of_the_maker(frame, body)
     book.add(path, "Manager", "BMC", body)
     frame.same_version.setdefault(frame.style.firmware_bmc, []).append((path, "FirmwareVersion"))
     _network(frame)
@@ -88,6 +92,7 @@ def _network(frame: Frame) -> None:
             "KVMIP": {"ProtocolEnabled": True, "Port": 5900},
             "NTP": {"ProtocolEnabled": False, "Port": 123, "NTPServers": []},
             "Status": OK,
+            **_log_servers(frame),
         },
     )
 
@@ -117,6 +122,42 @@ def _media(frame: Frame, manager: Json) -> None:
     book.collect(path, "VirtualMedia", [f"{path}/{slot}" for slot in style.media.slots])
     if owner == frame.manager:
         manager["VirtualMedia"] = book.link(path)
+
+
+def _log_servers(frame: Frame) -> Json:
+    """HPE's part of the network protocols."""
+    if frame.style.vendor != "HPE":
+        return {}
+    return {"Oem": {"Hpe": {"RemoteSyslogEnabled": False, "RemoteSyslogServer": ""}}}
+
+
+def _settings_of_the_maker(frame: Frame, manager: Json) -> None:
+    """Lockdown and remote syslog where a maker has them in a resource of its own; no DMTF schema describes those."""
+    book = frame.book
+    match frame.style.vendor:
+        case "Dell":
+            path = f"{frame.manager}/Oem/Dell/DellAttributes/{frame.style.manager}"
+            values = {"Lockdown.1.SystemLockdown": "Disabled", "SysLog.1.SysLogEnable": "Disabled"}
+            servers = {f"SysLog.1.Server{number}": "" for number in (1, 2, 3)}
+            book.bodies[path] = {
+                "@odata.id": path,
+                "@odata.type": "#DellAttributes.v1_0_0.DellAttributes",
+                "Id": frame.style.manager,
+                "Name": "Attributes of the BMC",
+                "Attributes": {**values, **servers},
+            }
+            oem = manager["Links"].setdefault("Oem", {}).setdefault("Dell", {})
+            oem["DellAttributes"] = [book.link(path)]
+        case "Supermicro":
+            path = f"{frame.manager}/Oem/Supermicro/SysLockdown"
+            book.bodies[path] = {
+                "@odata.id": path,
+                "@odata.type": "#SysLockdown.v1_0_0.SysLockdown",
+                "Id": "SysLockdown",
+                "Name": "System lockdown",
+                "SysLockdownEnabled": False,
+            }
+            manager["Oem"] = {"Supermicro": {"SysLockdown": book.link(path)}}
 
 
 def _jobs(frame: Frame, manager: Json) -> None:

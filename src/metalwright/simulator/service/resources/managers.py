@@ -30,8 +30,7 @@ def routes() -> list[Route]:
         "IPMI.ProtocolEnabled": Field(bool),
         "SSH.ProtocolEnabled": Field(bool),
         "HTTP.ProtocolEnabled": Field(bool),
-        "Oem.Hpe.RemoteSyslogEnabled": Field(bool),
-        "Oem.Hpe.RemoteSyslogServer": Field(str),
+        **oem.HPE_FIELDS,
     }
     port_fields = {
         "IPv4StaticAddresses": Field(list, check=_check_static),

@@ -15,19 +15,25 @@ _STATES = ("Enabled", "Disabled")
 _SERVERS = ("SysLog.1.Server1", "SysLog.1.Server2", "SysLog.1.Server3")
 
 
+SUPERMICRO_FIELDS: dict[str, Field] = {"SysLockdownEnabled": Field(bool)}
+DELL_FIELDS: dict[str, Field] = {
+    "Attributes.Lockdown.1.SystemLockdown": Field(str, _STATES),
+    "Attributes.SysLog.1.SysLogEnable": Field(str, _STATES),
+    **{f"Attributes.{name}": Field(str) for name in _SERVERS},
+}
+HPE_FIELDS: dict[str, Field] = {"Oem.Hpe.RemoteSyslogEnabled": Field(bool), "Oem.Hpe.RemoteSyslogServer": Field(str)}
+
+
 def routes() -> list[Route]:
     """The resources of every maker; a BMC of another one answers 404."""
-    dell: dict[str, Field] = {"Attributes.Lockdown.1.SystemLockdown": Field(str, _STATES)}
-    dell |= {"Attributes.SysLog.1.SysLogEnable": Field(str, _STATES)}
-    dell |= {f"Attributes.{name}": Field(str) for name in _SERVERS}
     return [
         Route(
             _SUPERMICRO,
             read=_supermicro,
-            patch=Patch({"SysLockdownEnabled": Field(bool)}, _set_supermicro),
+            patch=Patch(SUPERMICRO_FIELDS, set_supermicro),
             is_open_when_locked=True,
         ),
-        Route(_DELL, read=_dell, patch=Patch(dell, _set_dell), is_open_when_locked=True),
+        Route(_DELL, read=_dell, patch=Patch(DELL_FIELDS, set_dell), is_open_when_locked=True),
     ]
 
 
@@ -45,8 +51,13 @@ def protocol_members(call: Call) -> Json:
     """HPE's part of the network protocols."""
     if call.bmc.spec.bmc.oem != "hpe":
         return {}
+    return {"Oem": {"Hpe": hpe_members(call)}}
+
+
+def hpe_members(call: Call) -> Json:
+    """HPE's members of the network protocols."""
     servers = call.bmc.state.manager.syslog_servers
-    return {"Oem": {"Hpe": {"RemoteSyslogEnabled": bool(servers), "RemoteSyslogServer": ";".join(servers)}}}
+    return {"RemoteSyslogEnabled": bool(servers), "RemoteSyslogServer": ";".join(servers)}
 
 
 def set_hpe(call: Call, values: Json) -> None:
@@ -71,33 +82,44 @@ def _supermicro(call: Call) -> Json:
         "@odata.type": "#SysLockdown.v1_0_0.SysLockdown",
         "Id": "SysLockdown",
         "Name": "System lockdown",
-        "SysLockdownEnabled": call.bmc.state.manager.is_locked,
+        **supermicro_members(call),
     }
 
 
-async def _set_supermicro(call: Call, values: Json) -> None:
+def supermicro_members(call: Call) -> Json:
+    """What Supermicro's resource shows."""
+    return {"SysLockdownEnabled": call.bmc.state.manager.is_locked}
+
+
+async def set_supermicro(call: Call, values: Json) -> None:
+    """Lock or unlock."""
     call.bmc.state.manager.is_locked = values["SysLockdownEnabled"]
     call.bmc.system.save()
 
 
 def _dell(call: Call) -> Json:
     _offered_by(call, "dell")
-    manager = call.bmc.state.manager
-    servers: dict[str, Any] = dict(zip(_SERVERS, [*manager.syslog_servers, "", "", ""], strict=False))
     return {
         "@odata.id": _DELL,
         "@odata.type": "#DellAttributes.v1_0_0.DellAttributes",
         "Id": "iDRAC.Embedded.1",
         "Name": "Attributes of the BMC",
-        "Attributes": {
-            "Lockdown.1.SystemLockdown": _STATES[not manager.is_locked],
-            "SysLog.1.SysLogEnable": _STATES[not manager.syslog_servers],
-            **servers,
-        },
+        "Attributes": dell_attributes(call),
     }
 
 
-async def _set_dell(call: Call, values: Json) -> None:
+def dell_attributes(call: Call) -> Json:
+    """The attributes of Dell's resource."""
+    manager = call.bmc.state.manager
+    servers: dict[str, Any] = dict(zip(_SERVERS, [*manager.syslog_servers, "", "", ""], strict=False))
+    return {
+        "Lockdown.1.SystemLockdown": _STATES[not manager.is_locked],
+        "SysLog.1.SysLogEnable": _STATES[not manager.syslog_servers],
+        **servers,
+    }
+
+
+async def set_dell(call: Call, values: Json) -> None:
     """A locked BMC takes nothing but the end of its lockdown."""
     manager = call.bmc.state.manager
     wanted = {name.removeprefix("Attributes."): value for name, value in values.items()}
