@@ -19,13 +19,18 @@ def compile_plan(
     desired: Mapping[str, Value],
     current: Mapping[str, Any],
     pending: Mapping[str, Any] | None = None,
+    *,
+    is_newer_registry: bool = False,
 ) -> BiosPlan:
     """Compare and order. ``pending`` are the attributes of the settings object (all of them, or those that wait).
+
+    ``is_newer_registry`` says that the registry is that of a BIOS which the machine gets first: an attribute that it
+    does not list today is unknown then, and no reason to refuse.
 
     Raises:
         BiosError: everything that this BIOS would refuse, one line each in ``problems``.
     """
-    compiler = _Compiler(registry, current, pending or {})
+    compiler = _Compiler(registry, current, pending or {}, is_newer_registry=is_newer_registry)
     for written, value in desired.items():
         compiler.add(written, value)
     compiler.check_forced()
@@ -55,8 +60,16 @@ def refusal(registry: AttributeRegistry, problems: list[BiosProblem]) -> BiosErr
 class _Compiler:
     """Collects changes and problems."""
 
-    def __init__(self, registry: AttributeRegistry, current: Mapping[str, Any], pending: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        registry: AttributeRegistry,
+        current: Mapping[str, Any],
+        pending: Mapping[str, Any],
+        *,
+        is_newer_registry: bool,
+    ) -> None:
         self.registry = registry
+        self.is_newer_registry = is_newer_registry
         self.current = _usable(current)
         self.odd = sorted(current.keys() - self.current.keys())
         self.pending = _usable(pending)
@@ -97,8 +110,11 @@ class _Compiler:
     def _is_offered(self, name: str) -> bool:
         """Whether its absence from the present values says nothing against it.
 
-        A machine may list no attribute at all, list an odd value, or leave out what is hidden at present.
+        A machine may list no attribute at all, list an odd value, leave out what is hidden at present, or get its
+        next BIOS before.
         """
+        if self.is_newer_registry:
+            return True
         can_be_hidden = any(item.property == "Hidden" for item in self.registry.rules_about.get(name, ()))
         return not self.current or name in self.odd or can_be_hidden
 

@@ -100,7 +100,13 @@ class BiosWatch:
         async with open_bmc(self.workspace, self.node) as session:
             reading = await read_bios(session.client)
             state, registry = reading.state, self._registry(reading, profile, crossing)
-            plan = compile_plan(registry, profile.attributes, state["attributes"], state["pending"])
+            plan = compile_plan(
+                registry,
+                profile.attributes,
+                state["attributes"],
+                state["pending"],
+                is_newer_registry=crossing is not None,
+            )
             queue = await read_job_queue(session.client, state) if plan.is_reboot_needed else job_queue(None, [], {})
         mode = boot_mode_problem(registry, {**state["attributes"], **_values(plan)})
         step = next_step(plan, state, queue)
