@@ -13,6 +13,7 @@ from metalwright.imaging.ramdisk import build_ramdisk
 from metalwright.journal.holding import NodeHold, hold_locked_node
 from metalwright.lifecycle import Failed, Timing
 from metalwright.model.phase import PHASES, NodeState, Phase
+from metalwright.model.target import RebuildTarget
 from metalwright.runner.boot_server import boot_server
 from metalwright.runner.custody import finish_run, unfinished_run
 from metalwright.runner.events import RunEvents
@@ -21,7 +22,7 @@ from metalwright.runner.local import run_nodes
 from metalwright.runner.provenance import provenance
 from metalwright.runner.record import JournalRecord
 from metalwright.runner.taking import TakenNodes
-from metalwright.runner.target import keep_target
+from metalwright.runner.target import keep_fallback, keep_target
 from metalwright.runner.turn import NodeProgress, NodeTurner, failure_from
 from metalwright.workspace import Workspace
 
@@ -34,7 +35,8 @@ class Request:
     """What somebody asked for.
 
     ``overwrite`` names nodes whose foreign disk content or unknown OS may be destroyed; ``until`` is the last phase.
-    ``undrained`` is why nodes that carry work are disturbed without draining them.
+    ``undrained`` is why nodes that carry work are disturbed without draining them. ``fallbacks`` are what nodes are
+    brought to once, should their acceptance fail; whoever asked does that, this run only writes it down.
     """
 
     nodes: tuple[str, ...]
@@ -44,6 +46,7 @@ class Request:
     arguments: tuple[str, ...] = ()
     until: Phase = Phase.READY
     undrained: str | None = None
+    fallbacks: Mapping[str, RebuildTarget] = field(default_factory=dict)
 
     @property
     def reaches_disks(self) -> bool:
@@ -53,11 +56,15 @@ class Request:
 
 @dataclass
 class Outcome:
-    """What became of each node: the run that worked on it, seconds per phase, and the failure, if any."""
+    """What became of each node: the run that worked on it, seconds per phase, and the failure, if any.
+
+    ``again`` are the nodes that were brought to what was good before, since their first try was not accepted.
+    """
 
     runs: dict[str, str] = field(default_factory=dict)
     seconds: dict[str, dict[str, float]] = field(default_factory=dict)
     failures: dict[str, Failed] = field(default_factory=dict)
+    again: frozenset[str] = frozenset()
 
     @property
     def is_ok(self) -> bool:
@@ -178,6 +185,8 @@ def _runs(workspace: Workspace, request: Request) -> dict[str, str]:
             plan=request.plan,
         )
         keep_target(workspace, node, fresh.id)
+        if node in request.fallbacks:
+            keep_fallback(workspace.journal, fresh.id, request.fallbacks[node])
     return {node: run or fresh.id for node, run in chained.items()}
 
 

@@ -14,7 +14,7 @@ from metalwright.model.target import RebuildTarget, TargetImage
 from metalwright.runner.custody import unfinished_run
 from metalwright.workspace import Workspace
 
-TARGET_CHOSEN = "rebuild target"
+TARGET_CHOSEN, FALLBACK_CHOSEN = "rebuild target", "fallback target"
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,12 @@ def choose_target(workspace: Workspace, node: str, wish: Wish) -> RebuildTarget:
         return _wished(workspace, node, wish)
     recorded = workspace.journal.nodes.known_good(node)
     if recorded is not None:
-        return _good(workspace, recorded.record, f"last known good, {recorded.since:%Y-%m-%d %H:%MZ}")
+        return good_target(workspace, recorded.record, f"last known good, {recorded.since:%Y-%m-%d %H:%MZ}")
     locked = workspace.repository.known_good.of_node(node)
     if locked is not None:
-        return _good(workspace, locked, "last known good, by inventory/known-good.lock")
+        return good_target(workspace, locked, "last known good, by inventory/known-good.lock")
     pinned = workspace.repository.node(node).blueprint
-    image = _listed(workspace, node)
-    if image is not None:
+    for image in listed_images(workspace, node)[:1]:
         return RebuildTarget(node=node, blueprint=pinned, image=image, source="known_good of the blueprint")
     return RebuildTarget(node=node, blueprint=pinned, source="as git pins; nothing was ever accepted on this node")
 
@@ -65,17 +64,23 @@ def keep_target(workspace: Workspace, node: str, run: str) -> None:
         workspace.journal.events.note(TARGET_CHOSEN, node=node, run=run, why=target.source, detail=detail)
 
 
+def keep_fallback(journal: Journal, run: str, fallback: RebuildTarget) -> None:
+    """Write down before anything is done what the run's node is brought to once, should its acceptance fail."""
+    detail = fallback.to_json()
+    journal.events.note(FALLBACK_CHOSEN, node=fallback.node, run=run, why=fallback.source, detail=detail)
+
+
 def kept_target(journal: Journal, node: str, run: str) -> RebuildTarget | None:
     """What an earlier process of the run wrote down; None: the run makes the node what git pins."""
     kept = [event for event in journal.events.of(node=node, run=run) if event.what == TARGET_CHOSEN]
     return RebuildTarget.model_validate(kept[-1].detail) if kept else None
 
 
-def as_begun(workspace: Workspace, nodes: Iterable[str]) -> Workspace:
-    """The workspace with the targets that the unfinished runs of these nodes had."""
+def begun_targets(workspace: Workspace, nodes: Iterable[str]) -> tuple[RebuildTarget, ...]:
+    """The targets that the unfinished runs of these nodes had; a node that git's pin counts for has none."""
     runs = {node: unfinished_run(workspace.journal, node) for node in nodes}
     kept = [kept_target(workspace.journal, node, run.run) for node, run in runs.items() if run is not None]
-    return at_targets(workspace, [target for target in kept if target is not None])
+    return tuple(target for target in kept if target is not None)
 
 
 def _wished(workspace: Workspace, node: str, wish: Wish) -> RebuildTarget:
@@ -88,11 +93,12 @@ def _wished(workspace: Workspace, node: str, wish: Wish) -> RebuildTarget:
         name, _, version = wish.image.partition("@")
         if not version:
             raise UsageError("an image is named with its version", where=wish.image, expected="NAME@VERSION")
-        image = _pin(ImageCatalogue(workspace.paths.images).get(name, version))
+        image = pin_of(ImageCatalogue(workspace.paths.images).get(name, version))
     return RebuildTarget(node=node, blueprint=blueprint, image=image, source="as asked for")
 
 
-def _good(workspace: Workspace, known: KnownGood, source: str) -> RebuildTarget:
+def good_target(workspace: Workspace, known: KnownGood, source: str) -> RebuildTarget:
+    """The target that a known-good tuple names. Raises PlanError: the site does not have its blueprint any more."""
     name, _, version = known.image.partition("@")
     image = TargetImage(name=name, version=version, file_sha256=known.image_sha256)
     target = RebuildTarget(node=known.node, blueprint=known.blueprint, image=image, source=source)
@@ -100,11 +106,13 @@ def _good(workspace: Workspace, known: KnownGood, source: str) -> RebuildTarget:
     return target
 
 
-def _listed(workspace: Workspace, node: str) -> TargetImage | None:
+def listed_images(workspace: Workspace, node: str) -> tuple[TargetImage, ...]:
+    """The images that the node's blueprint lists as known good and that are in the catalogue, best first."""
     pin, catalogue = workspace.blueprint(node).image, ImageCatalogue(workspace.paths.images)
     there = {image.version: image for image in catalogue.list() if image.name == pin.name}
-    return next((_pin(there[version]) for version in pin.known_good if version in there), None)
+    return tuple(pin_of(there[version]) for version in pin.known_good if version in there)
 
 
-def _pin(image: Image) -> TargetImage:
+def pin_of(image: Image) -> TargetImage:
+    """The image as a target names it."""
     return TargetImage(name=image.name, version=image.version, file_sha256=image.file_sha256)

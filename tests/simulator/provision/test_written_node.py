@@ -7,13 +7,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from tests.simulator.provision.world import World, world
 
 from metalwright.imaging.catalogue import ImageCatalogue
+from metalwright.model.addresses import KnownGood
+from metalwright.workspace import open_workspace
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -152,3 +156,60 @@ def test_a_rebuild_to_another_image_writes_just_that_and_keeps_what_the_old_syst
     code, text = written.provision()
     assert (code, "metalwright rebuild NODE --image tiny@1" in text) == (1, True), text
     assert Witness(written).state == before
+
+
+HOOKS = """\
+hooks:
+  - drain: {command: [sh, -c, 'echo "$METALWRIGHT_NODE $METALWRIGHT_REASON" >>drains; cat told; exit $(cat code)']}
+"""
+
+
+def test_a_failing_drain_stops_a_rebuild_and_a_rollback_of_the_run_drains_first_and_brings_the_image_back(
+    written: World,
+) -> None:
+    root = written.demo.root
+    rebuilt = str((written.stamp(written.machine) or {})["run"])
+    with (root / "inventory/site.yaml").open("a") as file:
+        file.write(HOOKS)
+    (root / "told").write_text("2 jobs do not end\n")
+    (root / "code").write_text("3")
+    accepted_before(written, rebuilt)
+    before = Witness(written).state
+
+    code, text = written.run("rollback", rebuilt, "--until", "image", "--yes")
+    assert code == 1, text
+    assert f"lab-1: back to lab-vm@1.0.0, image tiny@1 (what it had before run {rebuilt})" in text
+    assert "the drain hook ended with exit status 3" in text
+    assert "2 jobs do not end" in text
+    assert Witness(written).state == before
+
+    (root / "code").write_text("0")
+    code, text = written.run("rollback", rebuilt, "--until", "image", "--yes")
+    assert code == 0, text
+    for told in ("held by this command", "by sh before anything else", "tiny@1 is there and verified", "serial"):
+        assert told in text
+    assert (written.stamp(written.machine) or {})["image"] == f"sha256:{written.image.file_sha256}"
+    assert len((root / "drains").read_text().splitlines()) == 2
+    assert written.sha256(written.machine, written.machine.data_disk) == before[1]
+
+    code, text = written.run("rollback", rebuilt)
+    assert (code, "changed it since" in text) == (0, True), text
+
+
+def accepted_before(site: World, run: str) -> None:
+    """As if the node had been accepted with its first image, before ``run`` wrote another one."""
+    with open_workspace(site.demo.root) as workspace:
+        blueprint = workspace.blueprint("lab-1")
+        known = KnownGood(
+            node="lab-1",
+            blueprint=blueprint.ref,
+            recipe=workspace.recipe("lab-1"),
+            image="tiny@1",
+            image_sha256=site.image.file_sha256,
+            firmware={},
+            certificate="sha256:c",
+            ssh_host_key="ssh-ed25519 AAAA",
+        )
+        workspace.journal.nodes.set_known_good(known)
+    with closing(sqlite3.connect(site.state / "journal.sqlite")) as connection, connection:
+        connection.execute("update events set at = '2026-01-01 00:00:00' where what = 'known good'")

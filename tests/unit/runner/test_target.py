@@ -17,7 +17,7 @@ from metalwright.model.phase import NodeState
 from metalwright.model.target import TARGET_VARIABLE
 from metalwright.runner.calls import pyinfra_call
 from metalwright.runner.provisioning import left_alone
-from metalwright.runner.target import Wish, as_begun, at_targets, choose_target, keep_target
+from metalwright.runner.target import Wish, at_targets, begun_targets, choose_target, keep_target
 from metalwright.workspace import Workspace, open_workspace
 
 OLD, NEW = "1" * 64, "2" * 64
@@ -156,9 +156,9 @@ def test_a_run_that_is_taken_up_again_has_the_target_that_it_began_with(workspac
     run = workspace.journal.runs.start("rebuild", ["n1"]).id
     workspace.journal.runs.start_node(run, "n1", blueprint="box@2.0.0", recipe=aimed.recipe("n1"))
     keep_target(aimed, "n1", run)
-    assert as_begun(workspace, ["n1", "n2"]).targets == aimed.targets
+    assert at_targets(workspace, begun_targets(workspace, ["n1", "n2"])).targets == aimed.targets
     workspace.journal.runs.set_node(run, "n1", "ok")
-    assert as_begun(workspace, ["n1", "n2"]).targets == {}
+    assert begun_targets(workspace, ["n1", "n2"]) == ()
 
 
 def test_a_held_node_may_be_rebuilt_and_is_provisioned_again_once_git_pins_what_it_has(workspace: Workspace) -> None:
