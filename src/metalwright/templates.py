@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
@@ -18,7 +19,18 @@ def render(templates: Path, name: str, values: Mapping[str, object], hint: str =
     Raises:
         LoadingError: there is no such template, it is broken, or it asks for a value that is not there.
     """
-    environment = Environment(
+    try:
+        return _environment(templates).get_template(name).render(values)
+    except TemplateError as error:
+        raise LoadingError(
+            f"the template cannot be rendered: {type(error).__name__}: {error}", where=str(templates / name), hint=hint
+        ) from error
+
+
+@lru_cache(maxsize=8)
+def _environment(templates: Path) -> Environment:
+    """A template is compiled once, and again when its file changes."""
+    return Environment(
         loader=FileSystemLoader(templates),
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -26,9 +38,3 @@ def render(templates: Path, name: str, values: Mapping[str, object], hint: str =
         keep_trailing_newline=True,
         autoescape=False,  # noqa: S701 - configuration files, not HTML
     )
-    try:
-        return environment.get_template(name).render(values)
-    except TemplateError as error:
-        raise LoadingError(
-            f"the template cannot be rendered: {type(error).__name__}: {error}", where=str(templates / name), hint=hint
-        ) from error

@@ -17,6 +17,7 @@ from packaging.utils import canonicalize_name
 from ruamel.yaml import YAML
 
 from metalwright.imaging import programs
+from metalwright.node_files import node_files
 
 ROOT = Path(__file__).resolve().parents[2]
 SHELL_SCRIPTS = sorted(
@@ -24,6 +25,14 @@ SHELL_SCRIPTS = sorted(
     for path in [*(ROOT / "scripts").iterdir(), ROOT / ".ci" / "run"]
     if path.is_file() and path.read_bytes().startswith(b"#!")
 )
+
+
+def test_every_file_of_running_nodes_is_in_the_table_that_a_review_reads() -> None:
+    admins = [{"name": "a", "authorized_keys": []}]
+    data = {"package_pins": (), "apt_sources": ["deb x"], "ntp_servers": (), "admins": admins}
+    declared = {item.template for item in node_files({**data, "firewall": "none", "open_tcp_ports": ()})}
+    there = {path.relative_to(ROOT / "templates/node").as_posix() for path in (ROOT / "templates/node").rglob("*.j2")}
+    assert declared == there, "declare the file in src/metalwright/node_files.py, so that reviews show what it becomes"
 
 
 @pytest.mark.skipif(shutil.which("ruby") is None, reason="ruby is not installed")

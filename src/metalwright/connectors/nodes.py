@@ -9,16 +9,14 @@ from metalwright.connectors.bmcs import inventory_at, site_dir
 from metalwright.imaging.packages import mirror_path, read_public_key
 from metalwright.loading import SitePaths
 from metalwright.model.blueprint import Blueprint
-from metalwright.model.package import package_pins, served_ports
 from metalwright.model.rack import Node
 from metalwright.model.repository import SiteRepository
 from metalwright.model.site import Site
+from metalwright.node_files import KEYRING, node_data
 from metalwright.ssh.keys import login_key_path
 from metalwright.ssh.target import target_of
 
 Host = tuple[str, dict[str, Any]]
-KEYRING = "/etc/apt/keyrings/metalwright.asc"
-"""Where a node keeps the public key of the package mirror."""
 
 
 def node_groups(directory: Path | None = None) -> dict[str, list[Host]]:
@@ -45,20 +43,13 @@ def node_host(repository: SiteRepository, node: Node, directory: Path) -> Host |
         return None
     site, blueprint, paths = repository.site, repository.blueprint_of(node.name), SitePaths(directory)
     data: dict[str, Any] = {
-        "node": node.name,
-        "fqdn": f"{node.name}.{site.domain}",
-        "blueprint": node.blueprint,
+        **node_data(repository, node),
         "ssh_hostname": target.hostname,
         "ssh_port": target.port,
         "ssh_user": target.user,
         "ssh_known_hosts_file": str(paths.known_hosts.resolve()),
         "ssh_strict_host_key_checking": "yes",
         "_sudo": target.user != "root",
-        "ntp_servers": list(site.ntp),
-        "admins": [admin.to_json() for admin in site.admins],
-        "package_pins": [pin.to_json() for pin in package_pins(blueprint.software)],
-        "firewall": blueprint.security.firewall,
-        "open_tcp_ports": list(served_ports(blueprint.software)),
         **package_sources(site, blueprint, paths.state),
     }
     key = login_key_path(site, paths)

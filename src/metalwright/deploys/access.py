@@ -6,8 +6,8 @@ from pyinfra import host
 from pyinfra.api import deploy
 from pyinfra.operations import server
 
-from metalwright.deploys.rendering import node_file
-from metalwright.facts.system import KEYS_DIRECTORY
+from metalwright.deploys.rendering import rendered_files
+from metalwright.node_files import login_files, sshd_files
 from metalwright.operations.access import people
 from metalwright.operations.files import rendered
 
@@ -20,20 +20,10 @@ def access() -> None:
     """
     admins = host.data.admins
     people(name="Accounts", names=[admin["name"] for admin in admins], keep=[host.data.ssh_user])
-    rendered(name="Keys and sudo", files=_login_files(admins))
-    settings = rendered(
-        name="sshd settings", files=[node_file("sshd.conf.j2", "/etc/ssh/sshd_config.d/00-metalwright.conf")]
-    )
+    rendered(name="Keys and sudo", files=rendered_files(login_files(admins)))
+    settings = rendered(name="sshd settings", files=rendered_files(sshd_files()))
     server.shell(
         name="sshd reads its settings",
         commands=["sshd -t", "systemctl reload ssh.service"],
         _if=settings.did_change,
     )
-
-
-def _login_files(admins: list[dict[str, str]]) -> list[dict[str, str]]:
-    keys = [
-        node_file("authorized_keys.j2", f"{KEYS_DIRECTORY}/{admin['name']}", keys=admin["authorized_keys"])
-        for admin in admins
-    ]
-    return [*keys, node_file("sudoers.j2", "/etc/sudoers.d/metalwright-admins", mode="440", admins=admins)]

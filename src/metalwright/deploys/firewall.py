@@ -6,11 +6,11 @@ from pyinfra import host
 from pyinfra.api import deploy
 from pyinfra.operations import server
 
-from metalwright.deploys.rendering import node_file
+from metalwright.deploys.rendering import rendered_files
+from metalwright.node_files import FIREWALL_RULES as RULES
+from metalwright.node_files import firewall_files
 from metalwright.operations.files import rendered
 from metalwright.operations.nftables import loaded
-
-RULES = "/etc/nftables.conf"
 
 
 @deploy("Firewall", data_defaults={"firewall": "none", "open_tcp_ports": []})
@@ -20,8 +20,8 @@ def firewall() -> None:
     Tables of others are left alone. New rules are loaded only when nft finds the whole file valid.
     """
     wanted = host.data.firewall
-    text = node_file("nftables.conf.j2", RULES, firewall=wanted, open_tcp_ports=host.data.open_tcp_ports)
-    rules = rendered(name="Firewall rules", files=[text])
+    files = rendered_files(firewall_files(wanted, host.data.open_tcp_ports))
+    rules = rendered(name="Firewall rules", files=files)
     server.shell(
         name="nft loads its rules",
         commands=[f"nft --check --file {RULES}", f"nft --file {RULES}"],

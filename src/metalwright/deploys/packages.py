@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pyinfra import host
 from pyinfra.api import deploy
 
-from metalwright.connectors.nodes import KEYRING
-from metalwright.deploys.rendering import node_file
-from metalwright.model.package import PackagePin
-from metalwright.operations.apt import LOCK_TIMEOUT_S, pinned
+from metalwright.deploys.rendering import rendered_files
+from metalwright.node_files import KEYRING, apt_files
+from metalwright.operations.apt import pinned
 from metalwright.operations.files import rendered
 
 
@@ -32,21 +29,7 @@ def packages() -> None:
 
 
 def _apt_files() -> list[dict[str, str]]:
-    data = host.data
-    files = [
-        node_file("apt.conf.j2", "/etc/apt/apt.conf.d/50metalwright", lock_timeout_s=LOCK_TIMEOUT_S),
-        node_file(
-            "apt.preferences.j2",
-            "/etc/apt/preferences.d/metalwright",
-            package_pins=[_with_pattern(pin) for pin in data.package_pins],
-        ),
-    ]
-    if data.apt_sources:
-        files.append(node_file("sources.list.j2", "/etc/apt/sources.list", apt_sources=data.apt_sources))
-    if data.apt_keyring:
-        files.append({"path": KEYRING, "text": data.apt_keyring, "mode": "644"})
+    files = rendered_files(apt_files(host.data.package_pins, host.data.apt_sources))
+    if host.data.apt_keyring:
+        files.append({"path": KEYRING, "text": host.data.apt_keyring, "mode": "644"})
     return files
-
-
-def _with_pattern(pin: dict[str, Any]) -> dict[str, Any]:
-    return {"name": pin["name"], "pattern": PackagePin.model_validate(pin).pattern}

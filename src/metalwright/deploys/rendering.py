@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from metalwright.connectors.bmcs import site_dir
+from metalwright.node_files import NodeFile
 from metalwright.templates import render
 
 _HINT = "run pyinfra in the site repository, or set METALWRIGHT_SITE; `metalwright init` brings the templates"
+
+
+def rendered_files(files: Iterable[NodeFile]) -> list[dict[str, str]]:
+    """Files of the table in :mod:`metalwright.node_files`, rendered."""
+    return [node_file(item.template, item.path, mode=item.mode, **item.values) for item in files]
 
 
 def node_file(template: str, path: str, *, mode: str = "644", **values: object) -> dict[str, str]:

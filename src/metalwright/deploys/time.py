@@ -6,7 +6,8 @@ from pyinfra import host
 from pyinfra.api import deploy
 from pyinfra.operations import server
 
-from metalwright.deploys.rendering import node_file
+from metalwright.deploys.rendering import rendered_files
+from metalwright.node_files import time_files
 from metalwright.operations.files import rendered
 
 
@@ -15,7 +16,7 @@ def time_synchronisation() -> None:
     """chrony as a client of ``ntp_servers``."""
     settings = rendered(
         name="chrony settings",
-        files=[node_file("chrony.conf.j2", "/etc/chrony/chrony.conf", ntp_servers=host.data.ntp_servers)],
+        files=rendered_files(time_files(host.data.ntp_servers)),
     )
     server.shell(
         name="chrony reads its settings",

@@ -10,8 +10,7 @@ from pyinfra.api.exceptions import FactProcessError
 
 from metalwright.acceptance.readings import addresses_of
 from metalwright.model.image import STAMP_PATH
-
-KEYS_DIRECTORY = "/etc/ssh/authorized_keys.d"
+from metalwright.node_files import KEYS_DIRECTORY
 
 
 class DeployedSystem(TypedDict):

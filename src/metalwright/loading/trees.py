@@ -23,9 +23,18 @@ def tree_digest(root: Path, trees: tuple[str, ...] = RECIPE_TREES) -> str:
         LoadingError: an unreadable file, or a link that leads out of ``root``.
     """
     total = hashlib.sha256()
-    for relative, path in sorted(_files(root, trees)):
-        total.update(relative.encode() + b"\0" + _file_digest(path) + b"\0")
+    for relative, digest in file_digests(root, trees).items():
+        total.update(relative.encode() + b"\0" + digest + b"\0")
     return f"sha256:{total.hexdigest()}"
+
+
+def file_digests(root: Path, trees: tuple[str, ...] = RECIPE_TREES) -> dict[str, bytes]:
+    """The files that ``tree_digest`` counts, sorted by path → SHA-256 of each.
+
+    Raises:
+        LoadingError: as ``tree_digest``.
+    """
+    return {relative: _file_digest(path) for relative, path in sorted(_files(root, trees))}
 
 
 def _files(root: Path, trees: tuple[str, ...]) -> Iterator[tuple[str, Path]]:

@@ -83,9 +83,13 @@ class NodeImpact(Frozen):
 
 
 class FileChange(Frozen):
-    """A rendered file that differs: a unified diff from ``node``'s, and how many nodes get the like."""
+    """A rendered file that differs: a unified diff from ``node``'s, and how many nodes get the like.
+
+    ``written_by``: the phase that puts it on the node; ``image`` waits for the next writing of the disk.
+    """
 
     path: str
+    written_by: Literal["image", "software"]
     node: str
     nodes: Count
     diff: str

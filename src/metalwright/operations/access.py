@@ -8,7 +8,8 @@ from pyinfra import host
 from pyinfra.api import FunctionCommand, QuoteString, StringCommand, operation
 
 from metalwright.errors import DeployError
-from metalwright.facts.system import KEYS_DIRECTORY, LoginNames
+from metalwright.facts.system import LoginNames
+from metalwright.node_files import KEYS_DIRECTORY
 from metalwright.operations.differences import line, show_diff
 from metalwright.operations.failure import failure
 

@@ -11,10 +11,10 @@ from pyinfra.api import FunctionCommand, QuoteString, StringCommand, operation
 from metalwright.errors import DeployError
 from metalwright.facts.apt import InstalledPackage, InstalledVersions, PackageCandidates
 from metalwright.model.package import PackagePin
+from metalwright.node_files import LOCK_TIMEOUT_S
 from metalwright.operations.differences import line, show_diff
 from metalwright.operations.failure import failure
 
-LOCK_TIMEOUT_S = 300
 APT_GET = "DEBIAN_FRONTEND=noninteractive apt-get --quiet --assume-yes"
 # `DPkg::Lock::Timeout` does not cover the lock of the package lists, so `update` waits for that one here.
 UPDATE = """

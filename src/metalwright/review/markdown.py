@@ -15,7 +15,10 @@ MARK = "<!-- metalwright review -->"
 """First line of the comment, so that a job finds the one that it wrote before."""
 
 _NONE = "–"
-_FILES_NOTE = "Written together with the disk: a running node keeps its own until it is rebuilt."
+_FILES_NOTES = {
+    "software": "Written to running nodes by the software phase:",
+    "image": "Written together with the disk: a running node keeps its own until it is rebuilt.",
+}
 _GPUS_NOTE = "- GPUs out: the acceptance tests run again and need the whole node, so the workload has to leave"
 _VERDICTS = {"pass": "pass", "fail": "**FAIL**", "open": "**open**"}
 _DIFF_LINES = 40
@@ -135,7 +138,11 @@ def _addresses(group: Group) -> Iterator[str]:
 
 
 def _files(files: Sequence[FileChange]) -> list[str]:
-    return [_FILES_NOTE, *(_file(item) for item in files)] if files else []
+    parts: list[str] = []
+    for phase, note in _FILES_NOTES.items():
+        shown = [_file(item) for item in files if item.written_by == phase]
+        parts += [note, *shown] if shown else []
+    return parts
 
 
 def _file(item: FileChange) -> str:

@@ -31,8 +31,6 @@ def networks_and_site(base: SiteRepository, head: SiteRepository) -> Iterator[Si
                 section="Site", what=_SITE_WORDS.get(key, key.replace("_", " ")), from_=_shown(old.get(key)),
                 to=_shown(new[key]), nodes=len(head.nodes()),
             )  # fmt: skip
-    if base.tree_digest != head.tree_digest:
-        yield SiteChange(section="Recipe", what="deploys, templates or group_data differ", nodes=len(head.nodes()))
 
 
 def racks_without_nodes(base: SiteRepository, head: SiteRepository) -> Iterator[SiteChange]:

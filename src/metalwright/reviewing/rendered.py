@@ -4,66 +4,110 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Literal
 
 from metalwright.errors import MetalwrightError
 from metalwright.imaging.seed import render_seed
+from metalwright.loading.trees import file_digests
+from metalwright.model.phase import Phase
 from metalwright.model.repository import SiteRepository
-from metalwright.model.review import FileChange, NodeImpact
+from metalwright.model.review import FileChange, NodeImpact, SiteChange
+from metalwright.node_files import node_data, node_files
 from metalwright.review.groups import group_nodes
 from metalwright.review.impact import Impact
+from metalwright.templates import render
 
 RENDERED_ONE_BY_ONE = 200
 """Above so many affected nodes, one of each group is rendered and stands for the others."""
 
-Rendered = dict[str, dict[str, str]]
+MOST_SOURCES = 20
+"""Above so many differing files of deploys and templates, the rest is a number."""
+
+Key = tuple[Phase, str]
+"""Which phase writes a file, and its path on the node."""
+
+Rendered = dict[str, dict[Key, str]]
+"""Node → file → text."""
 
 
 def render_both(
     before: SiteRepository, after: SiteRepository, base_root: Path, head_root: Path, impact: Impact
 ) -> tuple[Rendered, Rendered]:
-    """Node → path → text at both states, for the nodes that are in both and for which anything differs."""
+    """The files of both states, for the nodes that are in both and for which anything differs."""
     moving = [node for node in impact.nodes if node.base and node.blueprint]
     if len(moving) > RENDERED_ONE_BY_ONE:
         moving = [group.first for group in group_nodes(moving)]
     names = [node.node for node in moving]
-    return _seeds(before, base_root, names), _seeds(after, head_root, names)
+    return _rendered(before, base_root, names), _rendered(after, head_root, names)
 
 
-def _seeds(repository: SiteRepository, root: Path, nodes: Iterable[str]) -> Rendered:
-    found: Rendered = {}
-    for node in nodes:
-        try:
-            seed = render_seed(root / "templates", repository, node, ())
-        except MetalwrightError as error:
-            found[node] = {"(cannot be rendered)": f"{error.what}\n"}
-        else:
-            found[node] = {file.path: file.text for file in seed.files}
+def _rendered(repository: SiteRepository, root: Path, nodes: Iterable[str]) -> Rendered:
+    templates = root / "templates"
+    return {
+        node: {**_texts(Phase.IMAGE, _seed(templates, repository, node)),
+               **_texts(Phase.SOFTWARE, _software(templates, repository, node))}
+        for node in nodes
+    }  # fmt: skip
+
+
+def _texts(phase: Phase, files: Iterator[tuple[str, str]]) -> dict[Key, str]:
+    """What can be rendered; the error stands for the rest."""
+    found: dict[Key, str] = {}
+    try:
+        for path, text in files:
+            found[phase, path] = text
+    except MetalwrightError as error:
+        found[phase, "(cannot be rendered)"] = f"{error.what}\n"
     return found
+
+
+def _seed(templates: Path, repository: SiteRepository, node: str) -> Iterator[tuple[str, str]]:
+    for file in render_seed(templates, repository, node, ()).files:
+        yield file.path, file.text
+
+
+def _software(templates: Path, repository: SiteRepository, node: str) -> Iterator[tuple[str, str]]:
+    for file in node_files(node_data(repository, repository.node(node))):
+        yield file.path, render(templates, f"node/{file.template}", file.values)
 
 
 def with_files(
     nodes: list[NodeImpact], before: Rendered, after: Rendered
 ) -> tuple[tuple[NodeImpact, ...], tuple[FileChange, ...]]:
-    """Nodes with the paths that differ, and one diff for each path and kind of difference."""
-    changed = {node: _changed_paths(before[node], after[node]) for node in before}
-    marked = [item.model_copy(update={"files": changed.get(item.node, ())}) for item in nodes]
-    shown: dict[tuple[str, str], list[str]] = {}
-    for node, paths in changed.items():
-        for path in paths:
-            diff = _diff(before[node].get(path, ""), after[node].get(path, ""))
-            shown.setdefault((path, _without_numbers(diff)), []).append(node)
+    """Nodes with the paths that differ, and one diff for each file and kind of difference."""
+    changed = {node: _changed(before[node], after[node]) for node in before}
+    marked = [
+        item.model_copy(update={"files": tuple(path for _, path in changed.get(item.node, ()))}) for item in nodes
+    ]
+    shown: dict[tuple[Key, str], list[str]] = {}
+    for node, keys in changed.items():
+        for key in keys:
+            diff = _diff(before[node].get(key, ""), after[node].get(key, ""))
+            shown.setdefault((key, _without_numbers(diff)), []).append(node)
     files = []
-    for (path, _), members in shown.items():
+    for (key, _), members in shown.items():
         first = members[0]
-        diff = _diff(before[first].get(path, ""), after[first].get(path, ""))
-        files.append(FileChange(path=path, node=first, nodes=len(members), diff=diff))
+        diff = _diff(before[first].get(key, ""), after[first].get(key, ""))
+        written_by: Literal["image", "software"] = "image" if key[0] is Phase.IMAGE else "software"
+        files.append(FileChange(path=key[1], written_by=written_by, node=first, nodes=len(members), diff=diff))
     return tuple(marked), tuple(files)
 
 
-def _changed_paths(before: dict[str, str], after: dict[str, str]) -> tuple[str, ...]:
-    return tuple(path for path in dict.fromkeys((*before, *after)) if before.get(path) != after.get(path))
+def recipe_changes(base_root: Path, head_root: Path, nodes: int) -> Iterator[SiteChange]:
+    """Files of ``deploys/``, ``templates/`` and ``inventory/group_data/`` that differ: every recipe is made of them."""
+    before, after = file_digests(base_root), file_digests(head_root)
+    names = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+    for name in names[:MOST_SOURCES]:
+        what = "is new" if name not in before else "is gone" if name not in after else "changes"
+        yield SiteChange(section="Recipe", what=f"{name} {what}", nodes=nodes)
+    if len(names) > MOST_SOURCES:
+        yield SiteChange(section="Recipe", what=f"{len(names) - MOST_SOURCES} more files differ", nodes=nodes)
+
+
+def _changed(before: dict[Key, str], after: dict[Key, str]) -> tuple[Key, ...]:
+    return tuple(key for key in dict.fromkeys((*before, *after)) if before.get(key) != after.get(key))
 
 
 def _diff(before: str, after: str) -> str:

@@ -19,7 +19,7 @@ from metalwright.review.policies import judge
 from metalwright.review.revisions import checked_out
 from metalwright.reviewing.circumstances import Circumstances
 from metalwright.reviewing.refusals import broken_locks, refusal_of, relative, too_many_removals, wrong_versions
-from metalwright.reviewing.rendered import render_both, with_files
+from metalwright.reviewing.rendered import recipe_changes, render_both, with_files
 
 
 def review_revisions(root: Path, revisions: str, given: Circumstances) -> Review:
@@ -47,6 +47,8 @@ def review_states(base_root: Path, head_root: Path, names: tuple[str, str], give
     errors, warnings = _new_warnings(base, head, base_root, head_root)
     refused += [refusal_of(error, head_root) for error in (*bios_errors(SitePaths(head_root), after), *errors)]
     refused += [*wrong_versions(before, after), *too_many_removals(before, impact, given)]
+    is_recipe_new = before.tree_digest != after.tree_digest
+    recipe = tuple(recipe_changes(base_root, head_root, len(after.nodes()))) if is_recipe_new else ()
     rendered = render_both(before, after, base_root, head_root, impact)
     nodes, files = with_files(_observed(impact.nodes, given.observed), *rendered)
     return Review(
@@ -54,7 +56,7 @@ def review_states(base_root: Path, head_root: Path, names: tuple[str, str], give
         head=names[1],
         refused=tuple(refused),
         changes=impact.changes,
-        site=impact.site,
+        site=(*impact.site, *recipe),
         nodes=nodes,
         gpus_out_at_once=impact.gpus_out_at_once,
         files=files,

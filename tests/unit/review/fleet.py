@@ -82,7 +82,7 @@ def write_fleet(root: Path) -> None:
     box = BLUEPRINT.replace("name: gpu", "name: box").replace("  gpus: {count: 8, vendor: nvidia, model: H100}\n", "")
     _write(root, "blueprints/box/1.0.0.yaml", box)
     skeleton = skeleton_root()
-    for path in [*skeleton.glob("templates/seed/*.j2"), *skeleton.glob("blueprints/registries/**/*.json")]:
+    for path in [*skeleton.glob("templates/[sn]*/*.j2"), *skeleton.glob("blueprints/registries/**/*.json")]:
         _write(root, str(path.relative_to(skeleton)), path.read_text(encoding="utf-8"))
     release(root, ["gpu@1.0.0", "box@1.0.0"])
     allocate_addresses(root, TODAY)
@@ -184,6 +184,7 @@ def _new_node(root: Path) -> None:
     allocate_addresses(root, TODAY)
 
 
+_ADMIN = "admins: [{name: amina, authorized_keys: [ssh-ed25519 BBBB]}, "
 SNAPSHOT = ObservedSnapshot(
     taken=datetime(2026, 11, 30, 9, 30, tzinfo=UTC),
     nodes=(ObservedNode(node="g00", state="ready", minutes=34), ObservedNode(node="g01", state="held")),
@@ -218,6 +219,17 @@ KINDS = (
     Kind("state", "A node held back", _rack_edit("G-05, bmc_mac", "G-05, state: held, bmc_mac")),
     Kind("power", "A rack that cannot feed the change", _rack_edit("breaker_a: 80}, {", "breaker_a: 20}, {")),
     Kind("template", "A template", lambda root: edit(root, "templates/seed/sshd.conf.j2", "no", "yes")),
+    Kind(
+        "node-template",
+        "A template of running nodes",
+        lambda root: edit(root, "templates/node/sshd.conf.j2", "RootLogin no", "RootLogin prohibit-password"),
+    ),
+    Kind("admin", "A person more", lambda root: edit(root, "inventory/site.yaml", "admins: [", _ADMIN)),
+    Kind(
+        "cooling",
+        "A rack that cannot be cooled",
+        _rack_edit("cooling_kw: 15", "cooling_kw: 10"),
+    ),
     Kind("site", "A name server", lambda root: edit(root, "inventory/site.yaml", "ntp:", "dns: [10.0.0.53]\nntp:")),
     Kind("released", "A released file", lambda root: edit(root, "blueprints/gpu/1.0.0.yaml", "infra", "others")),
     Kind("policies", "A site with policies", _bios, before=_policies),

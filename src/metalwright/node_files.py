@@ -1,0 +1,91 @@
+"""Which files the software phase puts on a node, from which template of the site, with which values. Pure.
+
+One table for those who write them (``deploys``) and those who tell beforehand what changes (``reviewing``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from metalwright.model.package import PackagePin, package_pins, served_ports
+from metalwright.model.rack import Node
+from metalwright.model.repository import SiteRepository
+
+KEYRING = "/etc/apt/keyrings/metalwright.asc"
+"""Where a node keeps the public key of the package mirror."""
+
+KEYS_DIRECTORY = "/etc/ssh/authorized_keys.d"
+FIREWALL_RULES = "/etc/nftables.conf"
+LOCK_TIMEOUT_S = 300
+"""How long apt waits for another package manager."""
+
+Data = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class NodeFile:
+    """A file at ``path``: ``templates/node/<template>`` rendered with ``values``. Mode in octal; owner is root."""
+
+    template: str
+    path: str
+    values: Data = field(default_factory=dict)
+    mode: str = "644"
+
+
+def node_data(repository: SiteRepository, node: Node) -> dict[str, Any]:
+    """What site and blueprint say about the operating system of a node, as plain JSON."""
+    site, blueprint = repository.site, repository.blueprint_of(node.name)
+    return {
+        "node": node.name,
+        "fqdn": f"{node.name}.{site.domain}",
+        "blueprint": node.blueprint,
+        "ntp_servers": list(site.ntp),
+        "admins": [admin.to_json() for admin in site.admins],
+        "package_pins": [pin.to_json() for pin in package_pins(blueprint.software)],
+        "firewall": blueprint.security.firewall,
+        "open_tcp_ports": list(served_ports(blueprint.software)),
+        **({"apt_sources": list(site.apt.sources)} if site.apt.sources else {}),
+    }
+
+
+def node_files(data: Data) -> Iterator[NodeFile]:
+    """All of them; ``data`` as :func:`node_data` has it."""
+    yield from apt_files(data["package_pins"], data.get("apt_sources", ()))
+    yield from time_files(data["ntp_servers"])
+    yield from login_files(data["admins"])
+    yield from sshd_files()
+    yield from firewall_files(data["firewall"], data["open_tcp_ports"])
+
+
+def apt_files(package_pins: Sequence[Data], apt_sources: Sequence[str]) -> Iterator[NodeFile]:
+    """apt's settings, pins, and sources; without ``apt_sources`` the image's own stay."""
+    yield NodeFile("apt.conf.j2", "/etc/apt/apt.conf.d/50metalwright", {"lock_timeout_s": LOCK_TIMEOUT_S})
+    pins = [{"name": pin["name"], "pattern": PackagePin.model_validate(pin).pattern} for pin in package_pins]
+    yield NodeFile("apt.preferences.j2", "/etc/apt/preferences.d/metalwright", {"package_pins": pins})
+    if apt_sources:
+        yield NodeFile("sources.list.j2", "/etc/apt/sources.list", {"apt_sources": apt_sources})
+
+
+def time_files(ntp_servers: Sequence[str]) -> Iterator[NodeFile]:
+    """chrony as a client of these servers."""
+    yield NodeFile("chrony.conf.j2", "/etc/chrony/chrony.conf", {"ntp_servers": ntp_servers})
+
+
+def login_files(admins: Sequence[Data]) -> Iterator[NodeFile]:
+    """The keys of each person, and sudo for all of them."""
+    for admin in admins:
+        yield NodeFile("authorized_keys.j2", f"{KEYS_DIRECTORY}/{admin['name']}", {"keys": admin["authorized_keys"]})
+    yield NodeFile("sudoers.j2", "/etc/sudoers.d/metalwright-admins", {"admins": admins}, mode="440")
+
+
+def sshd_files() -> Iterator[NodeFile]:
+    """sshd with keys only."""
+    yield NodeFile("sshd.conf.j2", "/etc/ssh/sshd_config.d/00-metalwright.conf")
+
+
+def firewall_files(firewall: str, open_tcp_ports: Sequence[int]) -> Iterator[NodeFile]:
+    """What may reach the node."""
+    values = {"firewall": firewall, "open_tcp_ports": open_tcp_ports}
+    yield NodeFile("nftables.conf.j2", FIREWALL_RULES, values)
