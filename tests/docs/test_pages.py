@@ -20,6 +20,7 @@ from metalwright.runner.turn import failure_code
 
 EXPLANATION = ROOT / "docs" / "explanation"
 LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
+FENCED = re.compile(r"^\s*```.*?^\s*```$", re.MULTILINE | re.DOTALL)
 FOREIGN_WORDS = re.compile(
     "|".join(
         [
@@ -45,7 +46,8 @@ def tracked_files() -> list[Path]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_relative_link_leads_to_a_file(page: Path) -> None:
-    for target in LINK.findall(page.read_text(encoding="utf-8")):
+    prose = FENCED.sub("", page.read_text(encoding="utf-8"))
+    for target in LINK.findall(prose):
         assert (page.parent / target).exists(), f"{page.relative_to(ROOT)} links to {target}"
 
 
