@@ -1,12 +1,17 @@
-"""Everything that can be known of a site offline: its files, its addresses, and its BIOS attributes."""
+"""Everything that can be known of a site offline: its files, its addresses, its BIOS attributes, its driver stacks."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import NamedTuple
 
+from pydantic import ValidationError
+
+from metalwright.accelerators.compatibility import Incompatibility, incompatibilities
 from metalwright.acceptance.catalogue import KNOWN_TESTS
 from metalwright.allocations import reallocate
 from metalwright.bios import find_problems
@@ -14,6 +19,7 @@ from metalwright.errors import AddressError, LoadingError
 from metalwright.loading import SitePaths, SiteReading, load_model, read_site
 from metalwright.loading.collection import paused_collection
 from metalwright.model.blueprint import Blueprint
+from metalwright.model.image import Image
 from metalwright.model.repository import SiteRepository
 from metalwright.registries import read_registry
 
@@ -32,8 +38,9 @@ def _examine(root: Path, today: date) -> SiteReading:
     reading = read_site(root, {name: test.unit for name, test in KNOWN_TESTS.items()})
     if reading.repository is None:
         return reading
-    errors = [*bios_errors(SitePaths(root), reading.repository)]
-    warnings = list(reading.warnings)
+    stacks = accelerator_findings(SitePaths(root), reading.repository, today)
+    errors = [*bios_errors(SitePaths(root), reading.repository), *stacks.errors]
+    warnings = [*reading.warnings, *stacks.warnings]
     try:
         warnings += _behind(SitePaths(root), reading.repository, today)
     except AddressError as error:
@@ -51,6 +58,49 @@ def _behind(paths: SitePaths, repository: SiteRepository, today: date) -> Iterat
             found=f"{len(result.lines)} lines to change, such as: {result.lines[0]}",
             hint="metalwright addresses allocate",
         )
+
+
+class StackFindings(NamedTuple):
+    """Driver stacks that cannot work, and what is not known of the others."""
+
+    errors: tuple[LoadingError, ...]
+    warnings: tuple[LoadingError, ...]
+
+
+def accelerator_findings(paths: SitePaths, repository: SiteRepository, today: date) -> StackFindings:
+    """Every blueprint's driver stack against the compatibility table."""
+    errors: list[LoadingError] = []
+    warnings: list[LoadingError] = []
+    for ref, blueprint in sorted(repository.blueprints.items()):
+        found = incompatibilities(blueprint, kernel=_kernel_of(paths, blueprint), today=today)
+        if not found:
+            continue
+        source = load_model(paths.blueprint(ref), Blueprint, root=paths.root)
+        for item in found:
+            error = _stack_error(item, source.where(*item.loc))
+            (errors if item.level == "refused" else warnings).append(error)
+    return StackFindings(tuple(errors), tuple(warnings))
+
+
+def _stack_error(item: Incompatibility, where: str) -> LoadingError:
+    error = LoadingError(item.what, where=where, expected=item.expected, found=item.found, hint=item.hint)
+    error.rule = "accelerator"
+    return error
+
+
+def _kernel_of(paths: SitePaths, blueprint: Blueprint) -> str | None:
+    """The newest kernel inside the image, where its catalogue entry is here and lists packages."""
+    path = paths.images / blueprint.image.name / blueprint.image.version / "image.json"
+    try:
+        packages = Image.model_validate_json(path.read_bytes()).packages
+    except (OSError, ValidationError):
+        return None  # the image is elsewhere, or `loading` says what is wrong with the entry
+    releases = [name.removeprefix("linux-image-") for name in packages if name.startswith("linux-image-")]
+    return max((name for name in releases if name[:1].isdigit()), default=None, key=_numbers)
+
+
+def _numbers(release: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", release)]
 
 
 def bios_errors(paths: SitePaths, repository: SiteRepository) -> Iterator[LoadingError]:

@@ -186,12 +186,28 @@ class ImagePin(Frozen):
 
 
 class Accelerator(Frozen):
-    """Driver stack of the accelerators."""
+    """Driver stack of the accelerators, all at exact versions.
+
+    ``driver`` is the upstream version of the kernel module's package (``580.95.05``; AMD: ``6.12.12.60401``).
+    ``kernel_modules`` is chosen from the table of GPUs when it is left out. ``fabric_manager`` (NVSwitch boards, always
+    at the driver's version) and ``subnet_manager`` (boards with NVSwitch of the fourth generation) belong to the board.
+    ``cuda`` is the newest CUDA that workloads bring along; ``rocm`` the upstream version of ``rocm-core``.
+    """
 
     vendor: Literal["nvidia", "amd"]
     driver: VersionText
+    kernel_modules: Literal["open", "proprietary"] | None = None
     fabric_manager: bool = False
+    subnet_manager: VersionText | None = None
     container_toolkit: VersionText | None = None
+    dcgm: VersionText | None = None
+    cuda: VersionText | None = None
+    rocm: VersionText | None = None
+
+    @property
+    def vendor_toolkit(self) -> str:
+        """The package of the vendor's container toolkit."""
+        return f"{self.vendor}-container-toolkit"
 
 
 class ContainerRuntime(Frozen):

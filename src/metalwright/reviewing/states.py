@@ -7,7 +7,7 @@ from pathlib import Path
 
 from metalwright.acceptance.catalogue import KNOWN_TESTS
 from metalwright.allocations import reallocate
-from metalwright.checking import bios_errors
+from metalwright.checking import accelerator_findings, bios_errors
 from metalwright.errors import AddressError, LoadingError
 from metalwright.loading import SitePaths, SiteReading, read_site
 from metalwright.loading.collection import paused_collection
@@ -45,7 +45,11 @@ def review_states(base_root: Path, head_root: Path, names: tuple[str, str], give
         return Review(base=names[0], head=names[1], refused=tuple(refused), unknown=unknown, effect_unknown=True)
     impact = assess(before, after)
     errors, warnings = _new_warnings(base, head, base_root, head_root)
-    refused += [refusal_of(error, head_root) for error in (*bios_errors(SitePaths(head_root), after), *errors)]
+    stacks = accelerator_findings(SitePaths(head_root), after, given.now.date())
+    found = (*bios_errors(SitePaths(head_root), after), *stacks.errors, *errors)
+    refused += [refusal_of(error, head_root) for error in found]
+    known = accelerator_findings(SitePaths(base_root), before, given.now.date()).warnings
+    warnings += _added(stacks.warnings, known, base_root, head_root)
     refused += [*wrong_versions(before, after), *too_many_removals(before, impact, given)]
     is_recipe_new = before.tree_digest != after.tree_digest
     recipe = tuple(recipe_changes(base_root, head_root, len(after.nodes()))) if is_recipe_new else ()
@@ -84,10 +88,19 @@ def _new_warnings(
     base: SiteReading | None, head: SiteReading | None, base_root: Path, head_root: Path
 ) -> tuple[list[LoadingError], list[str]]:
     """What the change makes worse: overloaded racks refuse it, the rest is worth a look."""
-    known = {_fingerprint(item, base_root) for item in base.warnings} if base is not None else set()
-    new = [item for item in head.warnings if _fingerprint(item, head_root) not in known] if head is not None else []
-    overloaded = [item for item in new if item.rule == "power"]
-    return overloaded, [relative(f"{item.where}: {item.what}", head_root) for item in new if item.rule != "power"]
+    before, after = (reading.warnings if reading is not None else () for reading in (base, head))
+    known = {_fingerprint(item, base_root) for item in before}
+    overloaded = [item for item in after if item.rule == "power" and _fingerprint(item, head_root) not in known]
+    return overloaded, _added((item for item in after if item.rule != "power"), before, base_root, head_root)
+
+
+def _added(
+    after: Iterable[LoadingError], before: Iterable[LoadingError], base_root: Path, head_root: Path
+) -> list[str]:
+    """Warnings that the state before did not have."""
+    known = {_fingerprint(item, base_root) for item in before}
+    new = [item for item in after if _fingerprint(item, head_root) not in known]
+    return [relative(f"{item.where}: {item.what}", head_root) for item in new]
 
 
 def _fingerprint(error: LoadingError, root: Path) -> tuple[str, str, str]:

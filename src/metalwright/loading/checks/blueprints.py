@@ -84,7 +84,10 @@ def _versions(blueprint: Loaded[Blueprint]) -> Iterator[LoadingError]:
     if software.container_runtime is not None:
         pins.append((("software", "container_runtime", "version"), software.container_runtime.version))
     if software.accelerator is not None:
-        pins.append((("software", "accelerator", "driver"), software.accelerator.driver))
+        stack = software.accelerator.model_dump(
+            include={"driver", "subnet_manager", "container_toolkit", "dcgm", "rocm"}
+        )
+        pins += [(("software", "accelerator", key), version) for key, version in stack.items() if version is not None]
     for loc, version in pins:
         if version.lower() in _MOVING_VERSIONS:
             yield LoadingError(
