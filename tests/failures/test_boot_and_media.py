@@ -364,7 +364,7 @@ def test_bv_17_the_ramdisk_is_started_over_http_where_the_blueprint_declares_tha
 ) -> None:
     """Says that there is no virtual CD; boots over HTTP where the blueprint declares that as well."""
     url = "http://10.0.0.1/m/boot.iso"
-    monkeypatch.setattr(SiteServices, "order_medium", lambda self, node: url)
+    monkeypatch.setattr(SiteServices, "order_medium", lambda self, node, method: url)
     bench.site.grant("lab-1")
     bench.rule("GET", "VirtualMedia$", edit=[put("/Members", []), put("/Members@odata.count", 0)])
     bench.rule("GET", SYSTEM, edit=[put("/Boot/HttpBootUri", "")])

@@ -28,7 +28,8 @@
                                      keep what becomes of an update
     CERTIFICATE state                the certificate that is shown, the one that is wanted, and what is wrong
     CERTIFICATE renew [--within S]   sign the BMC's key, announce the certificate, install it; pin it once it is shown
-    MEDIUM order                     make the boot medium of this node; its URL is then {secret:media-url}
+    MEDIUM order [--by METHOD]       make the boot medium of this node for virtual-media (default), uefi-http or pxe;
+                                     its URL is then {secret:media-url}
     REFUSE TEXT                      fail this host with a reason (an operation must not raise)
 
 TARGET and EXPRESSION are URIs or link expressions such as ``@system/Bios`` (:mod:`metalwright.redfish.links`). In a
@@ -69,6 +70,7 @@ OPTIONS = {
     "CLOCK": ("within",),
     "CERTIFICATE": ("within",),
     "FIRMWARE": ("component", "version", "targets"),
+    "MEDIUM": ("by",),
 }
 FLAGS = {
     "PATCH": ("unproven", "optional"),
@@ -209,7 +211,7 @@ def is_destructive(command: Command) -> bool:
         return "/Volumes/" in target
     body = command.body or {}
     boot = body.get("Boot")
-    is_http_boot = isinstance(boot, dict) and (
-        bool(boot.get("HttpBootUri")) or boot.get("BootSourceOverrideTarget") == "UefiHttp"
+    is_network_boot = isinstance(boot, dict) and (
+        bool(boot.get("HttpBootUri")) or boot.get("BootSourceOverrideTarget") in ("UefiHttp", "Pxe")
     )
-    return command.verb == "PATCH" and (("/VirtualMedia/" in target and bool(body.get("Image"))) or is_http_boot)
+    return command.verb == "PATCH" and (("/VirtualMedia/" in target and bool(body.get("Image"))) or is_network_boot)

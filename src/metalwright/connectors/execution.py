@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast, get_args
 
 from metalwright.connectors.commands import Command
 from metalwright.connectors.media_url import check_image
@@ -20,7 +20,9 @@ from metalwright.errors import (
     DeployError,
     MetalwrightError,
     SecretError,
+    UsageError,
 )
+from metalwright.model.boot import BootMethod
 from metalwright.redfish import messages_in
 from metalwright.redfish.blocking_client import BlockingClient
 from metalwright.redfish.dialogue import write_in_form
@@ -36,6 +38,10 @@ STAGED_REFERENCE = f"{{secret:{STAGED_PASSWORD}}}"
 DeskVerb = Callable[[BlockingClient, Topology, Command], list[str]]
 
 
+OrderMedium = Callable[[BootMethod], str]
+"""Makes the node's boot medium for a way to start it and returns its URL."""
+
+
 class Execution:
     """One connection's commands. ``run`` returns what the command prints; secrets are replaced in it."""
 
@@ -45,7 +51,7 @@ class Execution:
         topology: Topology,
         secrets: BmcSecrets,
         values: SecretValues,
-        order_medium: Callable[[], str],
+        order_medium: OrderMedium,
         say: Callable[[str], None],
         firmware: DeskVerb,
         certificates: DeskVerb,
@@ -84,7 +90,7 @@ class Execution:
             case "CERTIFICATE":
                 lines = self._certificates(self._client, self._topology, command)
             case "MEDIUM":
-                self._values.keep(MEDIA_URL, self._order_medium())
+                self._values.keep(MEDIA_URL, self._order_medium(_method(command)))
                 lines = ["the boot medium is ready"]
             case "REFUSE":
                 raise DeployError(command.target)
@@ -226,3 +232,11 @@ class Execution:
 def _length(service: dict[str, Any], name: str) -> int | None:
     value = service.get(name)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _method(command: Command) -> BootMethod:
+    """How the medium is to be started. Raises UsageError."""
+    method, known = command.options.get("by", "virtual-media"), get_args(BootMethod)
+    if method not in known:
+        raise UsageError("no such way to start a medium", where="@redfish", expected=", ".join(known), found=method)
+    return cast(BootMethod, method)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -15,7 +15,7 @@ from metalwright.connectors.bmcs import default_users, node_named, repository_at
 from metalwright.connectors.certificates import CertificateDesk
 from metalwright.connectors.commands import Command
 from metalwright.connectors.evidence import Keep, write_evidence
-from metalwright.connectors.execution import DeskVerb
+from metalwright.connectors.execution import DeskVerb, OrderMedium
 from metalwright.connectors.firmware import FirmwareDesk
 from metalwright.connectors.guard import AdHocGuard, Guard, Lock, NodeGuard
 from metalwright.connectors.secrets import BmcSecrets, EnvironmentSecrets, StoredSecrets
@@ -23,6 +23,8 @@ from metalwright.errors import GrantError, UsageError
 from metalwright.imaging.ordering import order_deployment
 from metalwright.journal.bmcs import LoginLatch as JournalLatch
 from metalwright.journal.locks import NodeLock
+from metalwright.lifecycle.boot_method import barred_methods, choose_boot_method
+from metalwright.model.boot import BootCapabilities, BootChoice, BootMethod
 from metalwright.model.deployment import Deployment
 from metalwright.model.grant import Grant
 from metalwright.redfish import Limits, LoginLatch, MemoryLatch, MemoryPins, PinStore
@@ -36,8 +38,9 @@ from metalwright.workspace import RUN_VARIABLE, Workspace, workspace_at
 HTTP_VARIABLE = "METALWRIGHT_ALLOW_HTTP"
 
 
-def no_medium() -> str:
+def no_medium(method: BootMethod) -> str:
     """Refuse: only a node of the inventory has a boot medium."""
+    del method
     raise GrantError("this BMC is in no inventory, so there is no medium for it")
 
 
@@ -77,7 +80,7 @@ class Endpoint:
     """Carries out FIRMWARE commands."""
     certificates: DeskVerb = no_certificates
     """Carries out CERTIFICATE commands."""
-    order_medium: Callable[[], str] = no_medium
+    order_medium: OrderMedium = no_medium
     """Makes the node's boot medium and returns its unguessable URL; raises a MetalwrightError."""
 
 
@@ -106,6 +109,11 @@ class SiteServices:
         sha256 = self.workspace.blueprint(node).image.file_sha256
         return self.workspace.journal.grants.find_valid(node, sha256, datetime.now(UTC), run=self.run)
 
+    def boot_choice(self, node: str, declared: Sequence[BootMethod], offered: BootCapabilities) -> BootChoice:
+        """Return how the node's ramdisk is started, of the ``declared`` ways, at a BMC that offers this."""
+        repository = self.workspace.repository
+        return choose_boot_method(declared, offered, barred_methods(repository.site, repository.node(node)))
+
     def keep_evidence(self, node: str, evidence: Mapping[str, Any], before: str) -> None:
         """Keep what was read before a disruptive request in ``.metalwright/evidence/RUN``; the journal names it."""
         run = self.run
@@ -116,8 +124,8 @@ class SiteServices:
             "evidence kept", node=node, run=run, detail={"file": where, "before": before}
         )
 
-    def order_medium(self, node: str) -> str:
-        """Make the node's boot medium and return its URL; the node's lock is held.
+    def order_medium(self, node: str, method: BootMethod) -> str:
+        """Make the node's boot medium and return its URL; the node's lock is held. The journal notes the ``method``.
 
         Without a run of metalwright behind it (plain pyinfra) this starts one, and the lease stays: the ramdisk asks
         for *go* long after this process has ended. Raises GrantError, ImageError or JournalError.
@@ -126,7 +134,8 @@ class SiteServices:
         if run is None:
             run = journal.runs.start("pyinfra", sys.argv[1:]).id
             journal.leases.take(node, run)
-        return order_deployment(self.workspace, node, run).media_url
+        journal.events.note("boot medium ordered", node=node, run=run, detail={"method": method})
+        return order_deployment(self.workspace, node, run, method=method).media_url
 
 
 @lru_cache(maxsize=4)
@@ -180,5 +189,5 @@ def node_endpoint(name: str) -> Endpoint:
         keep_evidence=lambda evidence, before: services.keep_evidence(node.name, evidence, before),
         firmware=FirmwareDesk(workspace, node.name).run,
         certificates=CertificateDesk(workspace, node.name).run,
-        order_medium=lambda: services.order_medium(node.name),
+        order_medium=lambda method: services.order_medium(node.name, method),
     )

@@ -12,10 +12,12 @@ from pydantic import Field
 from metalwright.imaging.medium_secrets import MediumSecrets, make_secrets, sha256_hex
 from metalwright.model.agent_protocol import DiskRule, ExpectedIdentity, ImageTask, Seed, Task
 from metalwright.model.base import Frozen
+from metalwright.model.boot import BootMethod
 from metalwright.model.deployment import Deployment
 from metalwright.model.image import Image, Stamp
 
-MEDIA_FILE_NAME = "boot.iso"
+MEDIA_SUFFIXES: dict[BootMethod, str] = {"virtual-media": ".iso", "uefi-http": ".efi", "pxe": ".efi"}
+"""What a medium is: a CD for a BMC, an EFI program for the host's own firmware."""
 
 
 class MediaNetwork(Frozen):
@@ -56,8 +58,8 @@ class PreparedDeployment(NamedTuple):
         )
 
     def media_url(self, files_url: str) -> str:
-        """Return the medium's URL. ``files_url`` is the boot server's HTTP side as the *BMC* reaches it."""
-        return f"{files_url.rstrip('/')}/m/{self.secrets.media_secret}/{MEDIA_FILE_NAME}"
+        """Return the medium's URL. ``files_url`` is the boot server's HTTP side as whoever fetches it reaches it."""
+        return f"{files_url.rstrip('/')}/m/{self.secrets.media_secret}/boot{self.deployment.media_path.suffix}"
 
 
 def prepare_deployment(
@@ -74,6 +76,7 @@ def prepare_deployment(
     media_dir: Path,
     now: datetime,
     lifetime: timedelta = timedelta(hours=2),
+    method: BootMethod = "virtual-media",
 ) -> PreparedDeployment:
     """Return a new deployment and its secrets; nothing is stored or written yet.
 
@@ -101,9 +104,10 @@ def prepare_deployment(
         nonce_sha256=sha256_hex(medium_secrets.nonce),
         media_secret_sha256=sha256_hex(medium_secrets.media_secret),
         image_secret_sha256=sha256_hex(medium_secrets.image_secret),
-        media_path=media_dir / f"{node}-{deployment_id}.iso",
+        media_path=media_dir / f"{node}-{deployment_id}{MEDIA_SUFFIXES[method]}",
         image_path=image_path,
         task=task,
+        boot_method=method,
     )
     return PreparedDeployment(deployment, medium_secrets)
 

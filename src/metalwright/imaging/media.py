@@ -1,4 +1,7 @@
-"""Boot media: one ISO per node and deployment, which UEFI boots straight into the deploy ramdisk."""
+"""Boot media: one per node and deployment, which UEFI boots straight into the deploy ramdisk.
+
+A BMC gets an ISO, the host's own firmware (UEFI HTTP boot) the EFI program that the ISO would hold.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,7 @@ def write_media(
 ) -> None:
     """Write the boot medium to ``out``: mode 0600 (it carries secrets), complete or not there at all.
 
+    The name of ``out`` says what it is: ``.iso``, or ``.efi`` for firmware that fetches programs by itself.
     The last of ``consoles`` is the kernel's main one; the agent speaks on all of them. Raises :class:`ImageError`.
     """
     out.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -38,23 +42,24 @@ def write_media(
         write_unified_kernel_image(
             efi, kernel=ramdisk.kernel_path, cmdline=cmdline, initrd=ramdisk.initrd(layer), title="metalwright deploy"
         )
-        tree = scratch / "iso"
-        tree.mkdir()
-        write_efi_file_system(tree / "efi.img", efi)
-        iso = scratch / "boot.iso"
-        _write_iso(iso, tree)
-        iso.chmod(0o600)
-        os.replace(iso, out)  # noqa: PTH105 - atomic on purpose, named so
+        medium = efi if out.suffix == ".efi" else _iso_with(efi, scratch)
+        medium.chmod(0o600)
+        os.replace(medium, out)  # noqa: PTH105 - atomic on purpose, named so
 
 
 def remove_other_media(medium: Path, node: str) -> None:
     """Remove the media of the node's earlier deployments beside ``medium``: their secrets are of no use any more."""
-    name = re.compile(re.escape(node) + r"-[0-9a-f]{16}\.iso")
+    name = re.compile(re.escape(node) + r"-[0-9a-f]{16}\.(iso|efi)")
     for path in medium.parent.iterdir():
         if path != medium and name.fullmatch(path.name):
             path.unlink(missing_ok=True)
 
 
-def _write_iso(iso: Path, tree: Path) -> None:
+def _iso_with(efi: Path, scratch: Path) -> Path:
+    """Return a new ISO whose El Torito image boots ``efi``."""
+    tree, iso = scratch / "iso", scratch / "boot.iso"
+    tree.mkdir()
+    write_efi_file_system(tree / "efi.img", efi)
     argv = ["xorriso", "-report_about", "SORRY", "-as", "mkisofs", "-quiet", "-V", "METALWRIGHT", "-o", str(iso)]
     run_program([*argv, "-eltorito-alt-boot", "-e", "efi.img", "-no-emul-boot", str(tree)], where=str(iso))
+    return iso

@@ -18,6 +18,7 @@ from metalwright.imaging.ramdisk import Ramdisk, build_ramdisk
 from metalwright.imaging.seed import node_address, render_seed
 from metalwright.imaging.server_certificate import load_server_certificate
 from metalwright.model.agent_protocol import DiskRule, ExpectedIdentity
+from metalwright.model.boot import BootMethod
 from metalwright.model.deployment import Deployment
 from metalwright.model.grant import Grant
 from metalwright.model.image import Image, Stamp
@@ -72,8 +73,15 @@ def pinned_image(workspace: Workspace, node: str) -> tuple[Image, Path]:
     return image, catalogue.file_path(image)
 
 
-def order_deployment(workspace: Workspace, node_name: str, run: str, *, now: datetime | None = None) -> Order:
-    """Prepare and keep a deployment for the node, and write its medium.
+def order_deployment(
+    workspace: Workspace,
+    node_name: str,
+    run: str,
+    *,
+    method: BootMethod = "virtual-media",
+    now: datetime | None = None,
+) -> Order:
+    """Prepare and keep a deployment for the node, and write its medium for ``method``.
 
     Raises:
         GrantError: no valid grant; nothing was made.
@@ -84,12 +92,18 @@ def order_deployment(workspace: Workspace, node_name: str, run: str, *, now: dat
     image, image_path = pinned_image(workspace, node_name)
     grant = valid_grant(workspace, node_name, image.file_sha256, run, now)
     ramdisk = build_ramdisk(cache_dir())
-    prepared = _prepare(workspace, node, image, image_path, grant, run, now)
+    prepared = _prepare(workspace, node, image, image_path, grant, run, now, method)
     _write_medium(workspace, node, ramdisk, prepared)
     workspace.journal.deployments.create(prepared.deployment)
     remove_other_media(prepared.deployment.media_path, node.name)
+    return Order(prepared.deployment, prepared.media_url(_files_url(workspace, method)))
+
+
+def _files_url(workspace: Workspace, method: BootMethod) -> str:
+    """The boot server as whoever fetches the medium sees it: the BMC, or the host's own firmware."""
     server = workspace.repository.site.boot_server
-    return Order(prepared.deployment, prepared.media_url(f"http://{server.address_for_bmc}:{server.http_port}"))
+    address = server.address_for_bmc if method == "virtual-media" else server.address_for_node
+    return f"http://{address}:{server.http_port}"
 
 
 def valid_grant(workspace: Workspace, node: str, image_sha256: str, run: str, now: datetime) -> Grant:
@@ -111,7 +125,14 @@ def valid_grant(workspace: Workspace, node: str, image_sha256: str, run: str, no
 
 
 def _prepare(
-    workspace: Workspace, node: Node, image: Image, image_path: Path, grant: Grant, run: str, now: datetime
+    workspace: Workspace,
+    node: Node,
+    image: Image,
+    image_path: Path,
+    grant: Grant,
+    run: str,
+    now: datetime,
+    method: BootMethod,
 ) -> PreparedDeployment:
     stamp = Stamp(
         node=node.name,
@@ -136,6 +157,7 @@ def _prepare(
         media_dir=workspace.paths.state / "media",
         now=now,
         lifetime=timedelta(minutes=workspace.repository.site.limits.image_minutes + 60),
+        method=method,
     )
 
 

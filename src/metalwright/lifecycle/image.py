@@ -27,7 +27,14 @@ def decide_image(seen: ImageObservation, history: History, timing: Timing) -> De
             return _ended_badly(deployment)
     if seen.carries_wanted_image and not seen.is_rebuild:
         return _already_there(seen)
-    return _refusal(seen) or Act("image", f"write {seen.wanted_image}", Effect.DESTROY, CLEANUP)
+    return _refusal(seen) or Act("image", f"write {seen.wanted_image}{_by(seen)}", Effect.DESTROY, CLEANUP)
+
+
+def _by(seen: ImageObservation) -> str:
+    """How the ramdisk starts, where that is not by virtual media."""
+    if seen.boot is None or seen.boot.method in (None, "virtual-media"):
+        return ""
+    return f" by {seen.boot.method}" + (f" ({seen.boot.others()})" if seen.boot.why_not else "")
 
 
 def _relevant(seen: ImageObservation) -> Deployment | None:
@@ -129,7 +136,7 @@ def _awaiting_ramdisk(seen: ImageObservation, history: History, timing: Timing) 
         what="the deploy ramdisk never reported",
         expected=f"a report within {timing.ramdisk_boot_s / 60:.0f} minutes of power-on",
         found="nothing was written",
-        hint="check that the BMC booted the virtual CD and that the node reaches the boot server",
+        hint="check that the BMC booted the deploy medium and that the node reaches the boot server",
         cleanup="power_off",
     )
     return Wait(1.0, "the ramdisk boots", timing.ramdisk_boot_s, silent)
@@ -206,6 +213,14 @@ def _refusal(seen: ImageObservation) -> Failed | None:
             expected="SSH with the known host key",
             found=seen.os.detail or "nothing answers",
             hint="bring it back with `metalwright rebuild NODE`; provision never re-images a ready node",
+        )
+    if seen.boot is not None and seen.boot.method is None:
+        return Failed(
+            code="boot-method",
+            what="the deploy ramdisk cannot be started in any way that the blueprint declares",
+            expected="one of boot.method that this BMC offers",
+            found=seen.boot.others(),
+            hint="docs/how-to/boot-over-the-network.md: add another method to a new version of the blueprint",
         )
     if not seen.has_grant:
         return Failed(

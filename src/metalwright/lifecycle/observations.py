@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from metalwright.model.boot import BootChoice
 from metalwright.model.certificate import Certificate
 from metalwright.model.deployment import Deployment
 from metalwright.model.finding import Finding, MatchResult
@@ -209,13 +210,14 @@ class OsView:
 class HostView:
     """The host as its BMC shows it now; ``None`` where it does not tell.
 
-    ``is_override_set``: the next boot is from what a boot override names.
+    ``is_override_set``: the next boot is from what a boot override names. ``boot`` is how a ramdisk would start.
     """
 
     power: str | None
     is_medium_inserted: bool
     boot_progress: str | None = None
     is_override_set: bool | None = None
+    boot: BootChoice | None = None
 
 
 @dataclass(frozen=True)
@@ -224,7 +226,7 @@ class ImageObservation:
 
     ``deployment`` is the newest of the node, or none; ``is_own_deployment``: made under the lease that is held now
     (one of an earlier lease is never told *go*). A rebuild sees only deployments of its own run.
-    ``is_medium_read``: the boot server was asked for the deployment's medium.
+    ``is_medium_read``: the boot server was asked for the deployment's medium. ``boot`` is how a ramdisk would start.
     """
 
     wanted_image: str
@@ -243,6 +245,7 @@ class ImageObservation:
     boot_progress: str | None = None
     is_override_set: bool | None = None
     is_medium_read: bool = False
+    boot: BootChoice | None = None
 
     @property
     def carries_wanted_image(self) -> bool:
@@ -263,7 +266,15 @@ class ImageObservation:
                 to=f"{self.wanted_image} (sha256:{self.wanted_sha256[:12]}…)",
                 disruptive=True,
             ),
+            *self._boot_changes(),
         )
+
+    def _boot_changes(self) -> tuple[Change, ...]:
+        """How the ramdisk starts, and why not in another of the declared ways."""
+        if self.boot is None or self.boot.method is None:
+            return ()
+        others = f" ({self.boot.others()})" if self.boot.why_not else ""
+        return (Change(phase=Phase.IMAGE, what="start the deploy ramdisk", to=f"by {self.boot.method}{others}"),)
 
 
 @dataclass(frozen=True)

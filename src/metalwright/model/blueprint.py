@@ -16,6 +16,7 @@ from metalwright.model.base import (
     Text,
     VersionText,
 )
+from metalwright.model.boot import BootMethod
 
 Protocol = Literal["NVMe", "SATA", "SAS", "VIRTIO"]
 NetworkPurpose = (
@@ -164,7 +165,7 @@ class Boot(Frozen):
 
     mode: Literal["uefi"] = "uefi"
     secure_boot: bool = False
-    method: tuple[Literal["virtual-media", "uefi-http", "pxe"], ...] = ("virtual-media",)
+    method: tuple[BootMethod, ...] = Field(default=("virtual-media",), min_length=1)
 
 
 class NetworkAttachment(Frozen):

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from metalwright.model.agent_protocol import Disk, Done, Failure, Hello, Hex64, Progress, Task
 from metalwright.model.base import Frozen
+from metalwright.model.boot import BootMethod
 
 
 class DeploymentState(StrEnum):
@@ -42,7 +43,8 @@ class DeploymentState(StrEnum):
 class Deployment(Frozen):
     """One attempt to write one node. ``task.image.url`` is empty here: the boot server fills it in.
 
-    ``deployment_id`` is no secret. ``media_path`` and ``image_path`` are local files that the boot server serves
+    ``boot_method`` is how its ramdisk is started. ``deployment_id`` is no secret.
+    ``media_path`` and ``image_path`` are local files that the boot server serves
     until ``expires`` (aware, UTC) or the final state.
     """
 
@@ -59,6 +61,7 @@ class Deployment(Frozen):
     media_path: Path
     image_path: Path
     task: Task
+    boot_method: BootMethod = "virtual-media"
     client_key_sha256: Hex64 | None = None
     hello: Hello | None = None
     go_request_id: Hex64 | None = None

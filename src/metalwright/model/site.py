@@ -62,6 +62,16 @@ class BootServerSettings(Frozen):
     address_for_node: Address
 
 
+class NetworkBoot(Frozen):
+    """Starting ramdisks over the network without the BMC's word: nothing is authenticated there, so it is opt-in.
+
+    ``pxe`` lets a blueprint's ``boot.method`` name ``pxe``. UEFI HTTP boot needs no leave: its URL goes through the
+    node's own BMC.
+    """
+
+    pxe: bool = False
+
+
 class AdminUser(Frozen):
     """A person with sudo on every node."""
 
@@ -183,6 +193,7 @@ class Site(Frozen):
     hardening: Hardening = Hardening()
     redfish: RedfishSettings = RedfishSettings()
     boot_server: BootServerSettings
+    network_boot: NetworkBoot = NetworkBoot()
     admins: tuple[AdminUser, ...] = Field(min_length=1)
     ssh: SshSettings = SshSettings()
     apt: AptSettings = AptSettings()

@@ -100,7 +100,7 @@ class NodeHandlers:
             self._keep_evidence()
         if act.name == "bios":
             self.bios.acts()
-        if act.name == "power_off":  # the medium was not booted; the next attempt tries another target
+        if act.name == "power_off" and self._is_from_virtual_media():  # not booted; the next time by another target
             learn_target(self.workspace, self.node, did_boot=False)
             self._is_target_doubtful = True
         match act.name:
@@ -197,7 +197,12 @@ class NodeHandlers:
             boot_progress=host.boot_progress,
             is_override_set=host.is_override_set,
             is_medium_read=deployment is not None and self._is_medium_read(deployment),
+            boot=host.boot,
         )
+
+    def _is_from_virtual_media(self) -> bool:
+        deployment = self._deployment()
+        return deployment is None or deployment.boot_method == "virtual-media"
 
     def _is_medium_read(self, deployment: Deployment) -> bool:
         return self.workspace.journal.deployments.medium_read(deployment.deployment_id) is not None

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from metalwright.errors import BmcUnreachableError, IdentityError
+from metalwright.lifecycle.boot_method import barred_methods, choose_boot_method
 from metalwright.lifecycle.observations import (
     AddressObservation,
     CredentialsObservation,
@@ -18,11 +19,13 @@ from metalwright.lifecycle.observations import (
     MatchObservation,
 )
 from metalwright.matching import choose_system_disk, identity_matches, match
+from metalwright.model.boot import BootCapabilities, BootChoice
 from metalwright.model.report import HardwareReport
 from metalwright.redfish.access import NodeBmcs
 from metalwright.redfish.inventory import read_reports
 from metalwright.redfish.places import Place
 from metalwright.runner.bmc_session import open_bmc
+from metalwright.runner.boot_lessons import read_capabilities
 from metalwright.runner.observe_firmware import observe_firmware
 from metalwright.workspace import Workspace
 
@@ -145,6 +148,7 @@ class BmcObserver:
         async with open_bmc(self.workspace, self.node) as session:
             system = await session.client.find("@system")
             slots = (await session.client.find("@media/*"))["Members"]
+            offered = await read_capabilities(session.client, system, slots)
         power, boot, progress = (system.get(name) for name in ("PowerState", "Boot", "BootProgress"))
         enabled = boot.get("BootSourceOverrideEnabled") if isinstance(boot, Mapping) else None
         return HostView(
@@ -152,7 +156,13 @@ class BmcObserver:
             is_medium_inserted=any(_is_inserted(slot) for slot in slots),
             boot_progress=progress.get("LastState") if isinstance(progress, Mapping) else None,
             is_override_set=None if enabled is None else enabled != "Disabled",
+            boot=self._boot_choice(offered),
         )
+
+    def _boot_choice(self, offered: BootCapabilities) -> BootChoice:
+        repository = self.workspace.repository
+        declared = self.workspace.blueprint(self.node).boot.method
+        return choose_boot_method(declared, offered, barred_methods(repository.site, repository.node(self.node)))
 
 
 def _is_inserted(slot: Mapping[str, Any]) -> bool:

@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from metalwright.simulator.state import BootOverride
 
 CD = "cd"
+HTTP = "http"
+PXE = "pxe"
 DISK_PREFIX = "disk:"
 _CD_TARGETS = ("Cd", "UsbCd", "Usb")
+_NETWORK = {"UefiHttp": (HTTP,), "Pxe": (PXE,)}
 
 
 def disk_device(serial: str) -> str:
@@ -30,7 +33,7 @@ def plan_boot(override: BootOverride, boot_order: Sequence[str]) -> BootPlan:
     order = tuple(boot_order)
     if override.enabled == "Disabled" or override.target == "None":
         return BootPlan(order, consumes_override=False)
-    first = tuple(device for device in order if _matches(override.target, device))
+    first = _NETWORK.get(override.target) or tuple(device for device in order if _matches(override.target, device))
     rest = tuple(device for device in order if device not in first)
     return BootPlan(first + rest, consumes_override=override.enabled == "Once")
 

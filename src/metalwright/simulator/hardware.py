@@ -42,8 +42,11 @@ class Machine(Protocol):
     def is_running(self) -> bool:
         """Whether the power is on."""
 
-    async def start(self, devices: Sequence[str], media: Path | None) -> None:
-        """Power on and let the firmware try ``devices``; raises :class:`~metalwright.errors.LabError`."""
+    async def start(self, devices: Sequence[str], media: Path | None, http_uri: str = "") -> None:
+        """Power on and let the firmware try ``devices``; raises :class:`~metalwright.errors.LabError`.
+
+        ``http_uri`` is what the device ``http`` loads.
+        """
 
     async def cut_power(self) -> None:
         """Power off at once; returns when nothing runs any more."""

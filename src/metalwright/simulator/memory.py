@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from metalwright.errors import LabError
-from metalwright.simulator.boot import CD, DISK_PREFIX
+from metalwright.simulator.boot import CD, DISK_PREFIX, HTTP
 from metalwright.simulator.hardware import Exit, MachineListener, prepare_disks, write_description
+from metalwright.simulator.http_boot import fetch_program
 from metalwright.simulator.processes import end, spawn
 from metalwright.simulator.spec import MachineSpec
 
@@ -19,9 +20,9 @@ _BOOT_AREA_BYTES = 1024**2
 class MemoryMachine:
     """Power state in memory, disks as sparse files.
 
-    Booting from the CD runs ``boot_command``, booting from a disk runs ``disk_boot_command``; when the command
-    ends the power goes off. Without a command the machine just stays on. A disk is bootable when its first MiB is
-    not all zero. What the command prints goes to the console log.
+    Booting from the CD or over HTTP runs ``boot_command``, booting from a disk runs ``disk_boot_command``; when the
+    command ends the power goes off. Without a command the machine just stays on. A disk is bootable when its first
+    MiB is not all zero. What the command prints goes to the console log.
     """
 
     def __init__(self, spec: MachineSpec, machine_dir: Path) -> None:
@@ -36,18 +37,21 @@ class MemoryMachine:
         self._process: asyncio.subprocess.Process | None = None
         self._watch: asyncio.Task[None] | None = None
         self._media: Path | None = None
+        self._loaded: Path | None = None
 
     @property
     def is_running(self) -> bool:
         """Whether the power is on."""
         return self._on
 
-    async def start(self, devices: Sequence[str], media: Path | None) -> None:
-        """Power on; the first bootable device wins."""
+    async def start(self, devices: Sequence[str], media: Path | None, http_uri: str = "") -> None:
+        """Power on; the first bootable device wins. What HTTP boot loads is fetched now, and is then the medium."""
         if self._on:
             raise LabError("the machine is already running", where=self.spec.name)
         self._on = True
-        self._media = media
+        loaded = await fetch_program(http_uri, self.machine_dir) if HTTP in devices else None
+        self._loaded = loaded
+        self._media = loaded or media
         device = next((device for device in devices if self._is_bootable(device)), None)
         if device is None:
             if self.listener is not None:
@@ -55,7 +59,8 @@ class MemoryMachine:
             return
         if self.listener is not None:
             self.listener.boot_started(device)
-        command = self.spec.boot_command if device == CD else self.spec.disk_boot_command
+        is_disk = device.startswith(DISK_PREFIX)
+        command = self.spec.disk_boot_command if is_disk else self.spec.boot_command
         if command:
             self._process = await spawn(self._expand(command), self.console_path)
             self._watch = asyncio.create_task(self._wait(self._process))
@@ -98,6 +103,8 @@ class MemoryMachine:
             self.listener.machine_exited(why, detail)
 
     def _is_bootable(self, device: str) -> bool:
+        if device == HTTP:
+            return self._loaded is not None
         if device == CD:
             return self._media is not None
         path = self.disks.get(device.removeprefix(DISK_PREFIX))

@@ -37,7 +37,11 @@ class ForwardSpec(_Spec):
 
 
 class NicSpec(_Spec):
-    """One network port of the host on QEMU's user network; ``guest`` is the address that forwards lead to."""
+    """One network port of the host on QEMU's user network; ``guest`` is the address that forwards lead to.
+
+    ``tftp_root`` is a directory that QEMU's own DHCP server offers over TFTP, and ``bootfile`` the program in it that
+    a PXE boot starts.
+    """
 
     mac: str
     model: Literal["virtio-net-pci", "e1000e"] = "virtio-net-pci"
@@ -45,6 +49,8 @@ class NicSpec(_Spec):
     host: str = "10.1.0.2"
     guest: str | None = None
     forwards: tuple[ForwardSpec, ...] = ()
+    tftp_root: str | None = None
+    bootfile: str | None = None
 
 
 class BmcSpec(_Spec):
@@ -74,6 +80,10 @@ class BmcSpec(_Spec):
     """How its certificate can be replaced: with a key that it makes, with a key that is sent along, not at all."""
     oem: Literal["", "dell", "supermicro", "hpe"] = ""
     """Whose OEM settings (lockdown, syslog) the manager offers."""
+    has_virtual_cd: bool = True
+    """Without one, the ramdisk has to come over the network."""
+    boot_targets: tuple[Literal["None", "Cd", "Hdd", "UefiHttp", "Pxe"], ...] = ("None", "Cd", "Hdd")
+    """What the boot override takes."""
     max_sessions: int = 16
     session_timeout_s: int = 1800
 

@@ -37,11 +37,12 @@ class Account(BaseModel):
 
 
 class BootOverride(BaseModel):
-    """The boot source override of ``ComputerSystem.Boot``."""
+    """The boot source override of ``ComputerSystem.Boot``; ``http_uri`` stays when the override is used up."""
 
     target: str = "None"
     enabled: Literal["Disabled", "Once", "Continuous"] = "Disabled"
     mode: Literal["UEFI", "Legacy"] = "UEFI"
+    http_uri: str = ""
 
 
 class Media(BaseModel):

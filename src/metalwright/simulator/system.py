@@ -127,18 +127,18 @@ class SimulatedSystem:
         state.power_ons += 1
         state.last_reset_at = iso_time(self.clock() + state.manager.clock_offset_s, is_precise=True)
         plan = plan_boot(state.override, state.boot_order)
-        devices = plan.devices
+        devices, http_uri = plan.devices, state.override.http_uri
         if self.faults.take("override-ignored"):
             devices = tuple(state.boot_order)
         if plan.consumes_override:
-            state.override = BootOverride(mode=state.override.mode)
+            state.override = BootOverride(mode=state.override.mode, http_uri=http_uri)
         self.power_state = "On"
         self._is_off.clear()
         self.boot_progress = "SystemHardwareInitializationComplete"
         self.save()
         self.log.add("PowerOn", state.power_ons)
         try:
-            await self.machine.start(devices, Path(state.media.path) if state.media.path else None)
+            await self.machine.start(devices, Path(state.media.path) if state.media.path else None, http_uri)
         except LabError as error:
             self.log.add("MachineDied", error.what)
             self._went_off("the machine could not be started", log=False)

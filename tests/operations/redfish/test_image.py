@@ -23,7 +23,7 @@ from metalwright.deploys.image import image
 from tests.operations.redfish.deployments import make_deployment
 
 
-def order(self, node):
+def order(self, node, method):
     self.workspace.journal.deployments.create(make_deployment(node, "r-" + node, {secret!r}))
     return {url!r}
 

@@ -32,8 +32,8 @@ SETTLE_S = 10.0
 
 @operation()
 @contained
-def override(wanted: Literal["virtual-cd", "disk", "none"], is_persistent: bool = False) -> Commands:
-    """Start once from the virtual CD or from the disk, or as the boot order says (``none``).
+def override(wanted: Literal["virtual-cd", "disk", "pxe", "none"], is_persistent: bool = False) -> Commands:
+    """Start once from the virtual CD, the disk or the network, or as the boot order says (``none``).
 
     Which Redfish target means the virtual CD differs from BMC to BMC; the BMC's list, what is known about its kind and
     what its platform was seen to boot decide; where no target fits, the boot option of the medium itself is next. The

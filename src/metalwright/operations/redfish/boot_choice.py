@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from metalwright.model.boot import BootCapabilities
+
 _DISK = re.compile(r"\b(disk|hdd|nvme|ssd)\b", re.IGNORECASE)
 _VIRTUAL_CD = re.compile(r"virtual.*(cd|dvd|optical)|(cd|dvd)[ -]?rom.*virtual|usb.*(cd|dvd)", re.IGNORECASE)
 
@@ -24,16 +26,17 @@ class Choice:
 
 
 def choose_target(seen: Mapping[str, Any], wanted: str, options: Sequence[Mapping[str, Any]] = ()) -> Choice | None:
-    """Return the target for ``virtual-cd`` or ``disk`` on the BMC of the fact BootOverride; None where none fits.
+    """Return the target for ``virtual-cd``, ``disk`` or ``pxe`` on the BMC of the fact BootOverride, or None.
 
     ``options`` (of the fact BootOptions) are the way out where the BMC allows no target of that kind.
     """
     allowed: Sequence[str] | None = seen["allowed"]
-    targets = cd_targets(seen["behaviour"]) if wanted == "virtual-cd" else ["Hdd"]
+    targets = cd_targets(seen["behaviour"]) if wanted == "virtual-cd" else [{"disk": "Hdd", "pxe": "Pxe"}[wanted]]
     target = next((item for item in targets if allowed is None or item in allowed), None)
     if target is not None:
         return Choice(target)
-    option = next((item for item in options if _is(item, wanted) and item["is_enabled"] is not False), None)
+    fitting = [] if wanted == "pxe" else [item for item in options if _is(item, wanted)]
+    option = next((item for item in fitting if item["is_enabled"] is not False), None)
     if option is None:
         return None
     if "UefiBootNext" in (allowed or []):
@@ -41,6 +44,27 @@ def choose_target(seen: Mapping[str, Any], wanted: str, options: Sequence[Mappin
     if "UefiTarget" in (allowed or []) and option["path"]:
         return Choice("UefiTarget", {"UefiTargetBootSourceOverride": str(option["path"])})
     return None
+
+
+def cd_slot(slots: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """Return the slot to use: one for CDs, else one for DVDs, else one that does not say; a filled one last."""
+    for kind in ("CD", "DVD", None):
+        fitting = [slot for slot in slots if (kind in slot["types"] if kind else not slot["types"])]
+        if fitting:
+            return min(fitting, key=lambda slot: bool(slot["is_inserted"]))
+    return None
+
+
+def capabilities(
+    seen: Mapping[str, Any], slots: Sequence[Mapping[str, Any]], attributes: Mapping[str, Any]
+) -> BootCapabilities:
+    """Return what the BMC of the fact BootOverride offers, by its virtual media and the attributes of its BIOS too."""
+    makers_own = any(name in attributes for name in seen["behaviour"]["http_boot_attributes"])
+    return BootCapabilities(
+        has_virtual_cd=cd_slot(slots) is not None,
+        takes_http_uri=seen["is_http_uri_shown"] or makers_own,
+        targets=None if seen["allowed"] is None else frozenset(seen["allowed"]),
+    )
 
 
 def cd_targets(behaviour: Mapping[str, Any]) -> list[str]:

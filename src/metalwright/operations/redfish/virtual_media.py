@@ -9,6 +9,7 @@ from pyinfra.api.operation import operation
 from pyinfra.context import host
 
 from metalwright.facts.redfish import VirtualMedia
+from metalwright.operations.redfish.boot_choice import cd_slot
 from metalwright.operations.redfish.requests import (
     Commands,
     Proof,
@@ -94,12 +95,3 @@ def eject_commands(slots: Sequence[Mapping[str, Any]]) -> Commands:
 
 def _name(slot: Mapping[str, Any]) -> str:
     return str(slot["uri"]).rstrip("/").rsplit("/", 1)[-1]
-
-
-def cd_slot(slots: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """Return the slot to use: one for CDs, else one for DVDs, else one that does not say; a filled one last."""
-    for kind in ("CD", "DVD", None):
-        fitting = [slot for slot in slots if (kind in slot["types"] if kind else not slot["types"])]
-        if fitting:
-            return min(fitting, key=lambda slot: bool(slot["is_inserted"]))
-    return None

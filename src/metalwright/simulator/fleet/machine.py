@@ -24,8 +24,9 @@ class PretendMachine:
         """Whether the power is on."""
         return self._on
 
-    async def start(self, devices: Sequence[str], media: Path | None) -> None:
+    async def start(self, devices: Sequence[str], media: Path | None, http_uri: str = "") -> None:
         """Power on; the first device that is there boots at once."""
+        del http_uri
         self._on = True
         device = next((device for device in devices if device != CD or media is not None), None)
         if self.listener is None:

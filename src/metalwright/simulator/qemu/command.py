@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from metalwright.simulator.boot import CD, disk_device
+from metalwright.simulator.boot import CD, PXE, disk_device
 from metalwright.simulator.qemu.accelerator import Accelerator
 from metalwright.simulator.spec import DiskSpec, MachineSpec, NicSpec
 
@@ -44,14 +44,14 @@ def command_line(start: Start) -> list[str]:
     argv += ["-serial", "chardev:serial0"]
     argv += ["-chardev", f"socket,id=qmp0,fd={start.qmp_fd}", "-mon", "chardev=qmp0,mode=control"]
     argv += ["-device", "virtio-rng-pci"]
-    for version in ("IPv4", "IPv6"):
+    for version in ("IPv6",) if PXE in start.devices else ("IPv4", "IPv6"):
         argv += ["-fw_cfg", f"name=opt/org.tianocore/{version}PXESupport,string=no"]
     argv += _cd(start.media, _index(CD, start.devices))
     for number, disk in enumerate(spec.disks):
         boot_index = _index(disk_device(disk.serial), start.devices)
         argv += _disk(number, disk, start.disks[disk.serial], boot_index)
     for number, nic in enumerate(spec.nics):
-        argv += _nic(number, nic)
+        argv += _nic(number, nic, _index(PXE, start.devices) if number == 0 else None)
     return argv
 
 
@@ -116,11 +116,14 @@ def _disk(number: int, disk: DiskSpec, path: Path, boot_index: int | None) -> li
     return ["-blockdev", json.dumps(node), "-device", device]
 
 
-def _nic(number: int, nic: NicSpec) -> list[str]:
+def _nic(number: int, nic: NicSpec, boot_index: int | None) -> list[str]:
     options = [f"user,id=net{number}", f"net={nic.net}", f"host={nic.host}", "ipv6=off"]
     for forward in nic.forwards:
         options.append(f"hostfwd=tcp:{forward.listen}-{nic.guest or ''}:{forward.guest_port}")
-    return ["-netdev", ",".join(options), "-device", f"{nic.model},netdev=net{number},mac={nic.mac},romfile="]
+    if nic.tftp_root and nic.bootfile:
+        options += [f"tftp={_escape(nic.tftp_root)}", f"bootfile={_escape(nic.bootfile)}"]
+    device = f"{nic.model},netdev=net{number},mac={nic.mac},romfile={_boot_index(boot_index)}"
+    return ["-netdev", ",".join(options), "-device", device]
 
 
 def _boot_index(index: int | None) -> str:

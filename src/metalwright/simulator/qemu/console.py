@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from metalwright.simulator.boot import CD, disk_device
+from metalwright.simulator.boot import CD, HTTP, PXE, disk_device
+from metalwright.simulator.qemu.nvram import HTTP_NAME
 
 _STARTING = re.compile(rb'BdsDxe: starting Boot[0-9A-F]{4} "([^"]*)"')
 _FAILED = re.compile(rb"BdsDxe: failed to start Boot[0-9A-F]{4}")
@@ -47,6 +48,10 @@ class BootWitness:
             return None
         if "DVD-ROM" in description:
             return CD
+        if description.strip() == HTTP_NAME:
+            return HTTP
+        if description.startswith("UEFI PXE"):
+            return PXE
         for serial in self._serials:
             if serial in description:
                 return disk_device(serial)

@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from metalwright.errors import LabError
+from metalwright.simulator.boot import HTTP
 from metalwright.simulator.hardware import Exit, MachineListener, prepare_disks, write_description
 from metalwright.simulator.processes import end, spawn
 from metalwright.simulator.qemu.accelerator import distrust_kvm, find_accelerator
 from metalwright.simulator.qemu.command import CD_ID, Start, command_line
 from metalwright.simulator.qemu.console import BootWitness
 from metalwright.simulator.qemu.firmware import find_firmware, find_qemu
+from metalwright.simulator.qemu.nvram import set_http_boot
 from metalwright.simulator.qemu.qmp import Json, Qmp
 from metalwright.simulator.spec import MachineSpec
 
@@ -55,13 +57,15 @@ class QemuMachine:
         """The process of the machine, None when it is off."""
         return self._process.pid if self._process is not None else None
 
-    async def start(self, devices: Sequence[str], media: Path | None) -> None:
+    async def start(self, devices: Sequence[str], media: Path | None, http_uri: str = "") -> None:
         """Start the process; returns when QEMU answers, long before the firmware is through."""
         if self._process is not None:
             raise LabError("the machine is already running", where=self.spec.name)
         accelerator = await asyncio.to_thread(find_accelerator, self._qemu, self._firmware)
         self.accelerator = accelerator
         variables = await asyncio.to_thread(self._nvram)
+        if HTTP in devices:
+            await asyncio.to_thread(set_http_boot, variables, http_uri)
         ours_serial, theirs_serial = socket.socketpair()
         ours_qmp, theirs_qmp = socket.socketpair()
         with theirs_serial, theirs_qmp:

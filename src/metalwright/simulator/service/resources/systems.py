@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlsplit
 
 from metalwright.simulator.boot import CD, DISK_PREFIX
 from metalwright.simulator.service.answers import Json, refuse
@@ -12,7 +13,7 @@ from metalwright.simulator.service.updates import version_of
 from metalwright.simulator.state import BootOverride
 from metalwright.simulator.system import RESET_TYPES, SystemStateError
 
-_TARGETS = ("None", "Cd", "Hdd")
+_TARGETS = ("None", "Cd", "Hdd", "UefiHttp", "Pxe")
 _RESET = f"{SYSTEM}/Actions/ComputerSystem.Reset"
 
 
@@ -22,6 +23,7 @@ def routes() -> list[Route]:
         "LocationIndicatorActive": Field(bool),
         "AssetTag": Field(str, check=lambda text: "StringValueTooLong" if len(text) > 64 else None),
         "Boot.BootSourceOverrideTarget": Field(str, _TARGETS),
+        "Boot.HttpBootUri": Field(str),
         "Boot.BootSourceOverrideEnabled": Field(str, ("Disabled", "Once", "Continuous")),
         "Boot.BootSourceOverrideMode": Field(str, ("UEFI",)),
         "Boot.BootOrder": Field(list),
@@ -58,7 +60,7 @@ def _system(call: Call) -> Json:
         "LastResetTime": state.last_reset_at,
         "Status": {"State": "Enabled", "Health": "OK"},
         "BootProgress": {"LastState": call.bmc.system.boot_progress},
-        "Boot": _boot(state.override, state.boot_order),
+        "Boot": _boot(state.override, state.boot_order, spec.bmc.boot_targets),
         "SerialConsole": {"IPMI": {"ServiceEnabled": False}, "MaxConcurrentSessions": 1},
         "MemorySummary": {"TotalSystemMemoryGiB": spec.memory_mib / 1024},
         "ProcessorSummary": {"Count": 1, "CoreCount": spec.cpus, "Model": "LAB CPU"},
@@ -77,12 +79,14 @@ def _system(call: Call) -> Json:
     }
 
 
-def _boot(override: BootOverride, order: list[str]) -> Json:
+def _boot(override: BootOverride, order: list[str], targets: tuple[str, ...]) -> Json:
+    shown = {"HttpBootUri": override.http_uri} if "UefiHttp" in targets else {}
     return {
+        **shown,
         "BootSourceOverrideTarget": override.target,
         "BootSourceOverrideEnabled": override.enabled,
         "BootSourceOverrideMode": override.mode,
-        "BootSourceOverrideTarget@Redfish.AllowableValues": list(_TARGETS),
+        "BootSourceOverrideTarget@Redfish.AllowableValues": list(targets),
         "BootOrder": [_reference(device, order) for device in order],
         "BootOptions": link(f"{SYSTEM}/BootOptions"),
     }
@@ -98,7 +102,12 @@ async def _change(call: Call, values: Json) -> None:
         state.boot_order = _parse_order(values["Boot.BootOrder"], state.boot_order)
     target = values.get("Boot.BootSourceOverrideTarget")
     enabled = values.get("Boot.BootSourceOverrideEnabled")
+    if target is not None and target not in call.bmc.spec.bmc.boot_targets:
+        raise refuse(
+            "PropertyValueNotInList", target, "BootSourceOverrideTarget", about="Boot/BootSourceOverrideTarget"
+        )
     override = state.override.model_copy()
+    override.http_uri = _http_uri(call, values)
     if target is not None:
         override.target = target
         override.enabled = "Disabled" if target == "None" else override.enabled
@@ -114,6 +123,18 @@ async def _change(call: Call, values: Json) -> None:
     state.is_located = values.get("LocationIndicatorActive", state.is_located)
     state.asset_tag = values.get("AssetTag", state.asset_tag)
     call.bmc.system.save()
+
+
+def _http_uri(call: Call, values: Json) -> str:
+    """The URL of HTTP boot as it will be; a BMC without that target has no such property."""
+    uri = values.get("Boot.HttpBootUri")
+    if uri is None:
+        return call.bmc.state.override.http_uri
+    if "UefiHttp" not in call.bmc.spec.bmc.boot_targets:
+        raise refuse("PropertyUnknown", "HttpBootUri", about="Boot/HttpBootUri")
+    if uri and urlsplit(uri).scheme not in ("http", "https"):
+        raise refuse("PropertyValueFormatError", uri, "HttpBootUri", about="Boot/HttpBootUri")
+    return str(uri)
 
 
 def _parse_order(wanted: list[Any], order: list[str]) -> list[str]:

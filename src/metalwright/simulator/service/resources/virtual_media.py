@@ -28,7 +28,9 @@ _PARAMETERS = {
 def routes() -> list[Route]:
     """One slot under the system."""
     return [
-        listing(_PATH, "VirtualMedia", "Virtual media", ["Cd"]),
+        listing(
+            _PATH, "VirtualMedia", "Virtual media", lambda call: ["Cd"] if call.bmc.spec.bmc.has_virtual_cd else []
+        ),
         Route(_SLOT, read=_slot),
         Route(_INSERT, create=_insert),
         Route(_EJECT, create=_eject),
@@ -36,6 +38,7 @@ def routes() -> list[Route]:
 
 
 def _slot(call: Call) -> Json:
+    _require_slot(call)
     media = call.bmc.state.media
     is_inserted = bool(media.image)
     return {
@@ -65,7 +68,13 @@ def _slot(call: Call) -> Json:
     }
 
 
+def _require_slot(call: Call) -> None:
+    if not call.bmc.spec.bmc.has_virtual_cd:
+        raise refuse("ResourceMissingAtURI", call.path)
+
+
 async def _insert(call: Call) -> Answer:
+    _require_slot(call)
     image = _check_parameters(call.body)
     system = call.bmc.system
     if call.bmc.state.media.image:
