@@ -26,6 +26,7 @@ KINDS: dict[str, str] = {
     "handshake-closed": "closes each connection after the client's first TLS message",
     "reset-ignored": "answers 204 to a reset and does nothing",
     "override-ignored": "accepts a boot override and forgets it at the next boot",
+    "override-kept": "shows a boot override as used up or cleared, and boots from it again each time",
     "media-refused": "refuses every medium",
     "bios-ignored": "accepts BIOS attributes and does not apply them (`body`: only those of that list) at the reset",
     "bios-overwritten": "sets the BIOS attributes of `body` too when it applies others",

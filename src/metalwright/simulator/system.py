@@ -58,6 +58,7 @@ class SimulatedSystem:
         self.at_power_on: Callable[[], None] = lambda: None
         self.power_state = "On" if machine.is_running else "Off"
         self.boot_progress = "None"
+        self._kept_override: BootOverride | None = None
         self._turn = asyncio.Lock()
         self._is_off = asyncio.Event()
         if not machine.is_running:
@@ -126,8 +127,11 @@ class SimulatedSystem:
         self.at_power_on()
         state.power_ons += 1
         state.last_reset_at = iso_time(self.clock() + state.manager.clock_offset_s, is_precise=True)
-        plan = plan_boot(state.override, state.boot_order)
-        devices, http_uri = plan.devices, state.override.http_uri
+        override = self._kept_override or state.override
+        if override.enabled != "Disabled" and self.faults.take("override-kept"):
+            self._kept_override = override
+        plan = plan_boot(override, state.boot_order)
+        devices, http_uri = plan.devices, override.http_uri
         if self.faults.take("override-ignored"):
             devices = tuple(state.boot_order)
         if plan.consumes_override:

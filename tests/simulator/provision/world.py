@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from metalwright.allocations import allocate_addresses
-from metalwright.demo.site import BMC_PORT, SSH_PORT, DemoSite, Machine
+from metalwright.demo.site import BLUEPRINT, BMC_PORT, SSH_PORT, DemoSite, Machine
 from metalwright.imaging.agent.stamp import decode_stamp, read_stamp_area
 from metalwright.imaging.catalogue import ImageCatalogue
 from metalwright.imaging.ramdisk import RamdiskRecipe, _base_digest, _base_dir
@@ -180,12 +180,15 @@ class World:
 class Options:
     """What differs from the ordinary world.
 
-    ``changes`` replace fields of every machine, ``edits`` are (path in the site, old text, new text).
+    ``changes`` replace fields of every machine, ``bmc`` those of every machine's BMC; ``edits`` are (path in the site,
+    old text, new text); ``methods`` are the ways to boot that the blueprint declares.
     With ``disk_boots`` false nothing answers on SSH after a boot from disk.
     """
 
     machines: tuple[Machine, ...] = (Machine("lab-1", 1),)
     changes: Mapping[str, Any] = field(default_factory=dict)
+    bmc: Mapping[str, Any] = field(default_factory=dict)
+    methods: tuple[str, ...] = ("virtual-media",)
     edits: tuple[tuple[str, str, str], ...] = ()
     disk_boots: bool = True
 
@@ -203,6 +206,9 @@ def world(
     (state / "factory-password").write_text("Factory-pass-1")
     source, sha256 = image_file
     image = ImageCatalogue(SitePaths(demo.root).images).add(source, name="tiny", version="1", file_sha256=sha256)
+    blueprint = SitePaths(demo.root).blueprint(BLUEPRINT)
+    declared = blueprint.read_text(encoding="utf-8").replace("[virtual-media]", f"[{', '.join(options.methods)}]")
+    blueprint.write_text(declared, encoding="utf-8")
     demo.pin_image(image)
     made = World(demo, image, {"METALWRIGHT_CACHE": str(directory / "cache")})
     for path, old, new in options.edits:
@@ -225,6 +231,13 @@ def _lab_spec(demo: DemoSite, options: Options) -> LabSpec:
         backend="memory",
         boot_command=(sys.executable, "-m", "metalwright.imaging.agent", *agent),
         **options.changes,
+    )
+    spec = spec.model_copy(
+        update={
+            "machines": tuple(
+                item.model_copy(update={"bmc": item.bmc.model_copy(update=dict(options.bmc))}) for item in spec.machines
+            )
+        }
     )
     if not options.disk_boots:
         return spec

@@ -26,6 +26,7 @@ from metalwright.model.agent_protocol import (
     Task,
 )
 from metalwright.model.agent_protocol import Done as AgentDone
+from metalwright.model.boot import BootChoice
 from metalwright.model.deployment import Deployment, DeploymentState
 from metalwright.model.image import Stamp
 
@@ -312,3 +313,21 @@ def test_every_failure_explains_itself(view: ImageObservation, history: History)
     if isinstance(decision, Failed):
         assert decision.what
         assert decision.hint
+
+
+def test_a_bmc_that_offers_none_of_the_declared_boot_methods_is_refused_with_each_reason() -> None:
+    offered = BootChoice(
+        None, (("virtual-media", "this BMC has no virtual CD"), ("pxe", "site.yaml does not allow it"))
+    )
+    decision = decide(seen(boot=offered), History(), TIMING)
+    assert isinstance(decision, Failed)
+    assert decision.code == "boot-method"
+    assert decision.found == "virtual-media: this BMC has no virtual CD; pxe: site.yaml does not allow it"
+
+
+def test_the_act_and_the_plan_say_by_which_way_the_ramdisk_starts_and_why_not_by_another() -> None:
+    view = seen(boot=BootChoice("uefi-http", (("virtual-media", "this BMC has no virtual CD"),)))
+    decision = decide(view, History(), TIMING)
+    assert isinstance(decision, Act)
+    assert decision.why == "write debian@1 by uefi-http (virtual-media: this BMC has no virtual CD)"
+    assert [change.to for change in view.changes()][1:] == ["by uefi-http (virtual-media: this BMC has no virtual CD)"]

@@ -1,0 +1,41 @@
+"""A node whose BMC has no virtual media: the ramdisk comes over HTTP, and nothing makes an install loop of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.simulator.provision.world import Options, World, world
+
+pytestmark = pytest.mark.timeout(600)
+
+HTTP_ONLY = {"has_virtual_cd": False, "boot_targets": ("None", "Hdd", "UefiHttp")}
+BOTH = Options(bmc=HTTP_ONLY, methods=("virtual-media", "uefi-http"))
+
+
+def devices(site: World) -> list[str]:
+    """What the machine's firmware started, in order."""
+    return [entry.args[0].partition(":")[0] for entry in site.status(site.machine).log if entry.kind == "BootStarted"]
+
+
+def test_a_node_without_virtual_media_is_written_once_over_http_even_if_its_bmc_keeps_the_override(
+    tmp_path: Path, tiny_image: tuple[Path, str]
+) -> None:
+    with world(tmp_path, "127.105", tiny_image, BOTH) as site:
+        plan = json.loads(site.cli("plan", "lab-1", "--json").stdout)
+        rows = [change for change in plan["nodes"][0]["changes"] if change["what"] == "start the deploy ramdisk"]
+        assert [row["to"] for row in rows] == ["by uefi-http (virtual-media: this BMC has no virtual CD)"]
+        site.lab.set_fault("lab-1", "override-kept")
+        code, text = site.provision()
+        assert code == 0, text
+        # The firmware was sent to the URL at both boots; the second time there was nothing behind it any more.
+        assert devices(site) == ["http", "disk"]
+        stamp = site.stamp(site.machine)
+        assert stamp is not None
+        assert stamp["node"] == "lab-1"
+        events = site.journal(site.machine)["events"]
+        (ordered,) = [event for event in events if event["what"] == "boot medium ordered"]
+        assert ordered["detail"] == {"method": "uefi-http"}
+        assert [path.suffix for path in (site.state / "media").iterdir()] == [".efi"]
+        assert "/m/" not in text + json.dumps(events)
