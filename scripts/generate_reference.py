@@ -11,6 +11,7 @@ from pathlib import Path
 from scripts.reference import (
     accelerators,
     agent_protocol,
+    alerts,
     commands,
     errors,
     failures,
@@ -32,6 +33,7 @@ def pages() -> dict[str, str]:
     return {
         "accelerators.md": NOTE + accelerators.render(),
         "agent-protocol.md": NOTE + agent_protocol.render(),
+        "alerts.md": NOTE + alerts.render(),
         "commands.md": NOTE + commands.render(),
         "errors.md": NOTE + errors.render(),
         "failures.md": NOTE + failures.render(),

@@ -9,9 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from metalwright.model.package import PackagePin, package_pins, served_ports
+from metalwright.model.blueprint import Blueprint
+from metalwright.model.package import PackagePin, agent_ports, package_pins, served_ports
 from metalwright.model.rack import Node
 from metalwright.model.repository import SiteRepository
+from metalwright.model.site import Site
 
 KEYRING = "/etc/apt/keyrings/metalwright.asc"
 """Where a node keeps the public key of the package mirror."""
@@ -22,6 +24,9 @@ LOCK_TIMEOUT_S = 300
 """How long apt waits for another package manager."""
 
 Data = Mapping[str, Any]
+
+NOBODY: Data = {"ports": [], "ip": [], "ip6": []}
+"""No port is open to scrapers alone."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +50,22 @@ def node_data(repository: SiteRepository, node: Node) -> dict[str, Any]:
         "admins": [admin.to_json() for admin in site.admins],
         "package_pins": [pin.to_json() for pin in package_pins(blueprint.software)],
         "firewall": blueprint.security.firewall,
-        "open_tcp_ports": list(served_ports(blueprint.software)),
+        **open_ports(site, blueprint),
         **({"apt_sources": list(site.apt.sources)} if site.apt.sources else {}),
+    }
+
+
+def open_ports(site: Site, blueprint: Blueprint) -> dict[str, Any]:
+    """``open_tcp_ports`` for every address; ``scraped``: ``ports`` for the scrapers alone, by family of address."""
+    scrapers = site.monitoring.scrapers
+    ports = set(agent_ports(blueprint.software).values()) if scrapers else set()
+    return {
+        "open_tcp_ports": [port for port in served_ports(blueprint.software) if port not in ports],
+        "scraped": {
+            "ports": sorted(ports),
+            "ip": [item for item in scrapers if ":" not in item],
+            "ip6": [item for item in scrapers if ":" in item],
+        },
     }
 
 
@@ -56,7 +75,7 @@ def node_files(data: Data) -> Iterator[NodeFile]:
     yield from time_files(data["ntp_servers"])
     yield from login_files(data["admins"])
     yield from sshd_files()
-    yield from firewall_files(data["firewall"], data["open_tcp_ports"])
+    yield from firewall_files(data["firewall"], data["open_tcp_ports"], data.get("scraped", NOBODY))
 
 
 def apt_files(package_pins: Sequence[Data], apt_sources: Sequence[str]) -> Iterator[NodeFile]:
@@ -85,7 +104,7 @@ def sshd_files() -> Iterator[NodeFile]:
     yield NodeFile("sshd.conf.j2", "/etc/ssh/sshd_config.d/00-metalwright.conf")
 
 
-def firewall_files(firewall: str, open_tcp_ports: Sequence[int]) -> Iterator[NodeFile]:
-    """What may reach the node."""
-    values = {"firewall": firewall, "open_tcp_ports": open_tcp_ports}
+def firewall_files(firewall: str, open_tcp_ports: Sequence[int], scraped: Data) -> Iterator[NodeFile]:
+    """What may reach the node; ``scraped`` as :func:`open_ports` has it."""
+    values = {"firewall": firewall, "open_tcp_ports": open_tcp_ports, "scraped": scraped}
     yield NodeFile("nftables.conf.j2", FIREWALL_RULES, values)

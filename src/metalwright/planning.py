@@ -31,7 +31,7 @@ def shared_inputs(repository: SiteRepository) -> dict[str, object]:
     site = repository.site.to_json()
     return {
         "networks": [_without_dhcp_pool(network) for network in repository.networks],
-        "site": {key: site[key] for key in SITE_INPUTS},
+        "site": {**{key: site[key] for key in SITE_INPUTS}, "scrapers": list(repository.site.monitoring.scrapers)},
     }
 
 

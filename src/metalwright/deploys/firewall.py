@@ -8,19 +8,20 @@ from pyinfra.operations import server
 
 from metalwright.deploys.rendering import rendered_files
 from metalwright.node_files import FIREWALL_RULES as RULES
-from metalwright.node_files import firewall_files
+from metalwright.node_files import NOBODY, firewall_files
 from metalwright.operations.files import rendered
 from metalwright.operations.nftables import loaded
 
 
-@deploy("Firewall", data_defaults={"firewall": "none", "open_tcp_ports": []})
+@deploy("Firewall", data_defaults={"firewall": "none", "open_tcp_ports": [], "scraped": NOBODY})
 def firewall() -> None:
     """``default-deny``: only SSH, the agents' ports, ICMP and answers get in. ``none``: metalwright has no rules.
 
+    Where the site names who watches (``scraped``), the agents' ports are open to those alone.
     Tables of others are left alone. New rules are loaded only when nft finds the whole file valid.
     """
     wanted = host.data.firewall
-    files = rendered_files(firewall_files(wanted, host.data.open_tcp_ports))
+    files = rendered_files(firewall_files(wanted, host.data.open_tcp_ports, host.data.scraped))
     rules = rendered(name="Firewall rules", files=files)
     server.shell(
         name="nft loads its rules",

@@ -11,6 +11,8 @@ from metalwright.errors import LoadingError
 from metalwright.loading.files import inside
 
 RECIPE_TREES = ("deploys", "templates", "inventory/group_data")
+NOT_OF_NODES = ("templates/prometheus",)
+"""Inside them, but no part of any node: a threshold of an alert must not void certificates."""
 
 
 def tree_digest(root: Path, trees: tuple[str, ...] = RECIPE_TREES) -> str:
@@ -40,7 +42,8 @@ def file_digests(root: Path, trees: tuple[str, ...] = RECIPE_TREES) -> dict[str,
 def _files(root: Path, trees: tuple[str, ...]) -> Iterator[tuple[str, Path]]:
     for tree in trees:
         for directory, names, files in os.walk(root / tree, onerror=_refuse):
-            names[:] = [name for name in names if name != "__pycache__" and not name.startswith(".")]
+            below = Path(directory).relative_to(root)
+            names[:] = [name for name in names if _counts(below / name)]
             for name in names:
                 if (Path(directory) / name).is_symlink():
                     raise LoadingError(
@@ -52,6 +55,11 @@ def _files(root: Path, trees: tuple[str, ...]) -> Iterator[tuple[str, Path]]:
                 if not name.startswith(".") and not name.endswith(".pyc"):
                     path = Path(directory) / name
                     yield path.relative_to(root).as_posix(), inside(path, root)
+
+
+def _counts(path: Path) -> bool:
+    """Whether a directory, relative to the site, is part of the recipe."""
+    return path.name != "__pycache__" and not path.name.startswith(".") and path.as_posix() not in NOT_OF_NODES
 
 
 def _refuse(error: OSError) -> None:

@@ -25,6 +25,9 @@ NetworkPurpose = (
 )
 """What a network is for; fabric networks are numbered by rail."""
 
+Agent = Literal["node_exporter", "dcgm_exporter", "amd_metrics_exporter"]
+"""What Prometheus reads on a node."""
+
 _TERM = r"(==|>=|<=|>|<)\s*[^\s,|][^,|]*"
 VersionConstraint = Annotated[str, StringConstraints(pattern=rf"^{_TERM}([,|]\s*{_TERM})*$", strict=True)]
 """``>=1.4``; terms joined by ``,`` must all hold, of alternatives joined by ``|`` one."""
@@ -224,7 +227,7 @@ class Software(Frozen):
     kernel_args: tuple[Text, ...] = ()
     accelerator: Accelerator | None = None
     container_runtime: ContainerRuntime | None = None
-    agents: dict[Literal["node_exporter"], VersionText] = Field(default_factory=dict)
+    agents: dict[Agent, VersionText] = Field(default_factory=dict)
 
 
 class Security(Frozen):

@@ -10,7 +10,12 @@ from metalwright.model.blueprint import Software
 SSH_PORT = 22
 _REPACKED = re.compile(r"[~+.](ds|dfsg|repack|debian)[0-9.]*$")
 _CONTAINER_RUNTIMES = {"containerd": ("containerd", "containerd.service")}
-_AGENTS = {"node_exporter": ("prometheus-node-exporter", "prometheus-node-exporter.service", 9100)}
+_AGENTS = {
+    "node_exporter": ("prometheus-node-exporter", "prometheus-node-exporter.service", 9100),
+    "dcgm_exporter": ("datacenter-gpu-manager-exporter", "nvidia-dcgm-exporter.service", 9400),
+    "amd_metrics_exporter": ("amdgpu-exporter", "amd-metrics-exporter.service", 5000),
+}
+"""Agent → Debian package, systemd unit, port. The packages of GPU makers come from the makers' own sources."""
 
 
 class PackagePin(Frozen):
@@ -43,6 +48,11 @@ class PackagePin(Frozen):
 def served_ports(software: Software) -> tuple[int, ...]:
     """TCP ports on which a node may serve others: SSH and the agents."""
     return tuple(sorted({SSH_PORT, *(pin.port for pin in package_pins(software) if pin.port is not None)}))
+
+
+def agent_ports(software: Software) -> dict[str, int]:
+    """Agent → TCP port on which Prometheus reads it, of the agents that the blueprint names."""
+    return {agent: _AGENTS[agent][2] for agent in sorted(software.agents)}
 
 
 def upstream_versions(debian_version: str) -> tuple[str, ...]:

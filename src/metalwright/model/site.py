@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints, model_validator
+import netaddr
+from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from metalwright.model.base import Address, Count, Frozen, Positive, Slug, Text
 from metalwright.model.hooks import NodeHooks
@@ -14,6 +15,8 @@ SecretRef = Annotated[str, StringConstraints(pattern=r"^(env|file|command):.+$",
 """``env:NAME``, ``file:PATH`` or ``command:PROGRAM ARGS``; a secret itself is never written in a file of the site."""
 
 Port = Annotated[int, Field(ge=1, le=65535, strict=True)]
+HostPort = Annotated[str, StringConstraints(pattern=r"^([A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\]):[0-9]{1,5}$", strict=True)]
+"""``HOST:PORT``, an IPv6 address in brackets."""
 
 
 class FactoryCredential(Frozen):
@@ -164,6 +167,30 @@ class Hardening(Frozen):
     required: tuple[HardeningItem, ...] = ()
 
 
+class MonitoringSettings(Frozen):
+    """Who watches the nodes, and where its alerts lead.
+
+    ``scrapers`` are the addresses or prefixes that may reach the exporters of nodes; without any, every address may.
+    ``bmc_metrics`` is HOST:PORT of ``metalwright monitoring bmc-metrics``, ``alertmanagers`` HOST:PORT each.
+    ``runbook_url`` is where the site's ``runbooks/`` can be read, without a slash at its end.
+    """
+
+    scrapers: tuple[Text, ...] = ()
+    bmc_metrics: HostPort = "127.0.0.1:9478"
+    alertmanagers: tuple[HostPort, ...] = ()
+    runbook_url: Annotated[str, StringConstraints(pattern=r"^https?://[^\s{}]*[^/\s{}]$", strict=True)] | None = None
+
+    @field_validator("scrapers")
+    @classmethod
+    def _are_addresses(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for text in value:
+            try:
+                netaddr.IPNetwork(text)
+            except (netaddr.AddrFormatError, ValueError) as error:
+                raise ValueError(f"{text!r} is neither an IP address nor a prefix") from error
+        return value
+
+
 class Limits(Frozen):
     """How much happens at once, and for how long a phase may wait (minutes)."""
 
@@ -197,5 +224,6 @@ class Site(Frozen):
     admins: tuple[AdminUser, ...] = Field(min_length=1)
     ssh: SshSettings = SshSettings()
     apt: AptSettings = AptSettings()
+    monitoring: MonitoringSettings = MonitoringSettings()
     limits: Limits = Limits()
     hooks: tuple[NodeHooks, ...] = Field(default=(), description="of a node, the first entry that fits counts")

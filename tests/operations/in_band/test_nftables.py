@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.operations.in_band.stand_in import commands_of
@@ -14,6 +15,10 @@ from metalwright.deploys.rendering import node_file
 from metalwright.operations.nftables import loaded
 
 RULES = "/etc/nftables.conf"
+PORTS: dict[str, Any] = {
+    "open_tcp_ports": [22],
+    "scraped": {"ports": [9100, 9400], "ip": ["10.30.0.9", "10.31.0.0/24"], "ip6": ["2001:db8::9"]},
+}
 FOREIGN = "add table inet others; add chain inet others input { type filter hook input priority 10; policy accept; }"
 
 
@@ -47,7 +52,7 @@ def test_the_shipped_rules_load_twice_and_leave_the_tables_of_others(
 ) -> None:
     """As on a small system, which knows no names of protocols."""
     monkeypatch.setenv("METALWRIGHT_SITE", str(Path(__file__).parents[3]))
-    rules = node_file("nftables.conf.j2", RULES, firewall=firewall, open_tcp_ports=[22, 9100])["text"]
+    rules = node_file("nftables.conf.j2", RULES, firewall=firewall, **PORTS)["text"]
     (tmp_path / "rules").write_text(rules)
     (tmp_path / "protocols").touch()
     script = (
@@ -63,3 +68,13 @@ def test_the_shipped_rules_load_twice_and_leave_the_tables_of_others(
     assert done.returncode == 0, done.stderr
     assert input_policy(done.stdout) == policy
     assert '"table": "others"' in done.stdout
+
+
+def test_exporters_are_open_to_those_who_watch_and_ssh_to_everyone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("METALWRIGHT_SITE", str(Path(__file__).parents[3]))
+    rules = node_file("nftables.conf.j2", RULES, firewall="default-deny", **PORTS)["text"]
+    assert [line.strip() for line in rules.splitlines() if "dport" in line] == [
+        "tcp dport { 22 } accept",
+        "ip saddr { 10.30.0.9, 10.31.0.0/24 } tcp dport { 9100, 9400 } accept",
+        "ip6 saddr { 2001:db8::9 } tcp dport { 9100, 9400 } accept",
+    ]

@@ -13,6 +13,7 @@ from metalwright.loading import SitePaths
 from metalwright.model.addresses import AddressLock, Allocation
 from metalwright.model.rack import Rack
 from metalwright.model.repository import SiteRepository
+from metalwright.model.site import MonitoringSettings
 from metalwright.ssh.keys import login_key_path
 
 
@@ -87,3 +88,13 @@ def test_the_login_key_is_the_named_one_or_the_sites_own_once_it_is_made(tmp_pat
     assert host_of(repository(), tmp_path)[1]["ssh_key"] == str(own)
     named = site(ssh={"private_key": "keys/a"})
     assert login_key_path(named, SitePaths(tmp_path)) == tmp_path / "keys" / "a"
+
+
+def test_exporters_are_open_to_everybody_until_the_site_says_who_watches(tmp_path: Path) -> None:
+    data = host_of(repository(), tmp_path)[1]
+    assert (data["open_tcp_ports"], data["scraped"]["ports"]) == ([22, 9100], [])
+    watched = MonitoringSettings(scrapers=("10.30.0.9", "2001:db8::/64"))
+    repo = repository().model_copy(update={"site": site().model_copy(update={"monitoring": watched})})
+    data = host_of(repo, tmp_path)[1]
+    assert data["open_tcp_ports"] == [22]
+    assert data["scraped"] == {"ports": [9100], "ip": ["10.30.0.9"], "ip6": ["2001:db8::/64"]}

@@ -1,0 +1,76 @@
+"""What Prometheus scrapes: one target an exporter of a node, labelled as alerts and dashboards group. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from metalwright.model.blueprint import Blueprint
+from metalwright.model.package import agent_ports
+from metalwright.model.rack import Node, Rack
+from metalwright.model.repository import SiteRepository
+
+WATCHED_STATES = frozenset({"ready", "held", "spare"})
+"""Nodes in other states are not expected to answer."""
+
+JOBS = {
+    "node_exporter": "metalwright-node",
+    "dcgm_exporter": "metalwright-gpu",
+    "amd_metrics_exporter": "metalwright-gpu",
+}
+
+
+def scrape_targets(repository: SiteRepository) -> dict[str, list[dict[str, Any]]]:
+    """Job → targets in the form of Prometheus' ``file_sd``, by node name. Nodes without an address are left out."""
+    found: dict[str, list[dict[str, Any]]] = {job: [] for job in JOBS.values()}
+    for rack, node in _watched(repository):
+        address = host_address(repository, node)
+        if address is None:
+            continue
+        blueprint = repository.blueprint_of(node.name)
+        labels = target_labels(repository, rack, node, blueprint)
+        for agent, port in agent_ports(blueprint.software).items():
+            found[JOBS[agent]].append({"targets": [_netloc(address, port)], "labels": labels})
+    return found
+
+
+def target_labels(repository: SiteRepository, rack: Rack, node: Node, blueprint: Blueprint) -> dict[str, str]:
+    """``node site rack blueprint role``, and where they are known ``leaf`` and ``rails``, several joined by commas."""
+    labels = {
+        "node": node.name,
+        "site": repository.site.name,
+        "rack": rack.name,
+        "blueprint": blueprint.ref,
+        "role": blueprint.server_class.role,
+        "leaf": ",".join(leaves_of(rack, blueprint)),
+        "rails": ",".join(rails_of(blueprint)),
+    }
+    return {key: value for key, value in labels.items() if value}
+
+
+def leaves_of(rack: Rack, blueprint: Blueprint) -> tuple[str, ...]:
+    """The leaf switches that a node hangs on: those of its cabling, else the rack's own."""
+    cabled = tuple(dict.fromkeys(cable.to for cable in blueprint.cabling))
+    return cabled or tuple(switch.name for switch in rack.switches if switch.role == "leaf")
+
+
+def rails_of(blueprint: Blueprint) -> tuple[str, ...]:
+    """The numbers of the fabric rails that the blueprint attaches to, in their order."""
+    purposes = {purpose for attachment in blueprint.network for purpose in attachment.networks}
+    numbers = sorted(int(name.rpartition("-")[2]) for name in purposes if name.startswith("fabric-rail-"))
+    return tuple(str(number) for number in numbers)
+
+
+def host_address(repository: SiteRepository, node: Node) -> str | None:
+    """The node's own address on the network that it is managed by; None while it has none."""
+    network = repository.network_of_purpose("host-management")
+    return repository.addresses.of_node(node.name).get(network.name) if network is not None else None
+
+
+def _watched(repository: SiteRepository) -> Iterator[tuple[Rack, Node]]:
+    pairs = ((rack, node) for rack in repository.racks for node in rack.nodes if node.state in WATCHED_STATES)
+    return iter(sorted(pairs, key=lambda pair: pair[1].name))
+
+
+def _netloc(address: str, port: int) -> str:
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
