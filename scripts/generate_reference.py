@@ -10,6 +10,7 @@ from pathlib import Path
 
 from scripts.reference import (
     accelerators,
+    acceptance_tests,
     agent_protocol,
     alerts,
     commands,
@@ -32,6 +33,7 @@ def pages() -> dict[str, str]:
     schemas = {f"schemas/{name}.json": render_schema(name) for name in SCHEMA_NAMES}
     return {
         "accelerators.md": NOTE + accelerators.render(),
+        "acceptance-tests.md": NOTE + acceptance_tests.render(),
         "agent-protocol.md": NOTE + agent_protocol.render(),
         "alerts.md": NOTE + alerts.render(),
         "commands.md": NOTE + commands.render(),

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from metalwright.accelerators.compatibility import Incompatibility, incompatibilities
 from metalwright.acceptance.catalogue import KNOWN_TESTS
+from metalwright.acceptance.offline import acceptance_errors
 from metalwright.allocations import reallocate
 from metalwright.bios import find_problems
 from metalwright.errors import AddressError, LoadingError
@@ -38,8 +39,12 @@ def _examine(root: Path, today: date) -> SiteReading:
     reading = read_site(root, {name: test.unit for name, test in KNOWN_TESTS.items()})
     if reading.repository is None:
         return reading
-    stacks = accelerator_findings(SitePaths(root), reading.repository, today)
-    errors = [*bios_errors(SitePaths(root), reading.repository), *stacks.errors]
+    paths, stacks = SitePaths(root), accelerator_findings(SitePaths(root), reading.repository, today)
+    errors = [
+        *bios_errors(paths, reading.repository),
+        *stacks.errors,
+        *acceptance_errors(paths, reading.repository),
+    ]
     warnings = [*reading.warnings, *stacks.warnings]
     try:
         warnings += _behind(SitePaths(root), reading.repository, today)

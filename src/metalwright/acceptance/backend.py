@@ -23,11 +23,11 @@ class NodeBackend(BaseBackend):  # type: ignore[misc]  # testinfra ships no type
         self._session = session
         self._limit_s = limit_s
 
-    def run(self, command: str, *args: str, **_kwargs: Any) -> CommandResult:
-        """Run a shell line; ``%s`` in it stand for ``args``, quoted."""
+    def run(self, command: str, *args: str, timeout_s: float | None = None, **_kwargs: Any) -> CommandResult:
+        """Run a shell line; ``%s`` in it stand for ``args``, quoted. ``timeout_s`` instead of the usual limit."""
         line = self.quote(command, *args)
         sudo = self._session.target.user != "root"
-        done = self._session.run(["sh", "-c", line], timeout_s=self._limit_s, sudo=sudo)
+        done = self._session.run(["sh", "-c", line], timeout_s=timeout_s or self._limit_s, sudo=sudo)
         return self.result(done.rc, line.encode(), done.stdout, done.stderr)
 
 

@@ -6,6 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from metalwright.acceptance.catalogue import KNOWN_TESTS
+from metalwright.acceptance.exporters import GPU_EXPORTERS
+from metalwright.acceptance.gpu_health import gpu_checks
 from metalwright.acceptance.links import Link
 from metalwright.matching.memory import module_size_gib
 from metalwright.matching.witnesses import witness_of
@@ -28,6 +30,10 @@ SSHD_SETTINGS = {
 
 BASE_UNITS = ("ssh.service", "chrony.service", "nftables.service")
 """Services of every node."""
+
+
+COLLECTION_S = 31
+"""Exporters of GPU metrics collect every 30 seconds unless told otherwise."""
 
 
 def expectations(
@@ -60,7 +66,9 @@ def expectations(
         "firewall": [{"id": "input", "policy": "drop"}] if blueprint.security.firewall == "default-deny" else [],
         **_hardware(blueprint, node),
         **_better_witnesses(blueprint, deferred),
-        "measured": _measured(blueprint),
+        "gpu_health": gpu_checks(blueprint),
+        "exporter": _exporters(blueprint),
+        "measured": _measured(blueprint, site),
     }
     return {"schema": 1, "node": node.name, "checks": {kind: items for kind, items in checks.items() if items}}
 
@@ -119,15 +127,34 @@ def _better_witnesses(blueprint: Blueprint, deferred: Collection[str]) -> dict[s
     return {kind: items for kind, items in checks.items() if kind in asked}
 
 
+def _exporters(blueprint: Blueprint) -> list[dict[str, Any]]:
+    """Exporters of GPU metrics, which collect every half minute."""
+    gpus = blueprint.hardware.gpus
+    return [
+        {"id": agent, "url": GPU_EXPORTERS[agent], "gpus": gpus.count, "interval_s": COLLECTION_S}
+        for agent in blueprint.software.agents
+        if gpus is not None and agent in GPU_EXPORTERS
+    ]
+
+
 def _gpu_models(hardware: Hardware) -> dict[str, Any]:
     wanted = hardware.gpus.to_json() if hardware.gpus is not None else {}
     return {**wanted, "models": [wanted["model"], *hardware.alternates.get("gpus", ())]}
 
 
-def _measured(blueprint: Blueprint) -> list[dict[str, Any]]:
-    """The blueprint's own tests that a node can run; the others are settled by the caller or stay NOT-RUN."""
+def _measured(blueprint: Blueprint, site: Site) -> list[dict[str, Any]]:
+    """The blueprint's own tests that run on the node; the others are settled by the caller."""
+    gpus = blueprint.hardware.gpus
     return [
-        {"id": test.test, "floor": test.floor, "unit": test.unit, "record": test.record}
+        {
+            "id": test.test,
+            "floor": test.floor,
+            "unit": KNOWN_TESTS[test.test].unit,
+            "seconds": test.seconds,
+            "vendor": gpus.vendor if gpus else None,
+            "gpus": gpus.count if gpus else 0,
+            "peer": site.acceptance_peer,
+        }
         for test in blueprint.acceptance
         if test.test in KNOWN_TESTS and KNOWN_TESTS[test.test].runs == "node"
     ]

@@ -191,29 +191,12 @@ def physical_ports(text: str) -> dict[str, float | None]:
     return found
 
 
-def openssl_mb_per_s(text: str) -> float:
-    """10⁶ bytes a second of the last column of ``openssl speed -mr`` (``+F:…:BYTES_PER_S``).
-
-    Raises :class:`ValueError` when there is none.
-    """
-    for line in text.splitlines():
-        if line.startswith("+F:"):
-            return round(float(line.rpartition(":")[2]) / 1e6, 1)
-    raise ValueError(f"openssl speed gave no result: {text.strip()[-200:]!r}")
-
-
-def dd_mb_per_s(text: str) -> float:
-    """10⁶ bytes a second from the closing line of ``dd`` (``N bytes (…) copied, S s, …``).
-
-    Raises :class:`ValueError` when there is none.
-    """
-    found = re.search(r"(\d+) bytes .*copied, ([0-9.e-]+) s", text)
-    if found is None:
-        raise ValueError(f"dd gave no result: {text.strip()[-200:]!r}")
-    return round(int(found[1]) / float(found[2]) / 1e6, 1)
-
-
 def driver_gpus(csv_text: str) -> tuple[tuple[str, float], ...]:
     """Name and memory in GiB of each GPU, from lines ``NAME, MIB``; what is no such line is left out."""
     lines = (line.rpartition(",") for line in csv_text.splitlines())
     return tuple((name.strip(), float(mib) / 1024) for name, _, mib in lines if name and mib.strip().isdigit())
+
+
+def rdma_devices(names_text: str) -> tuple[str, ...]:
+    """RDMA devices in the order of their numbers, from a listing of ``/sys/class/infiniband``."""
+    return tuple(sorted(names_text.split(), key=lambda name: [int(part) for part in re.findall(r"\d+", name)]))

@@ -8,15 +8,20 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from metalwright.acceptance.burn_in.tests import BURN_IN
 from metalwright.acceptance.job import JOB_VARIABLE, Job
 from metalwright.acceptance.verdicts import judge, overall, read_junit
 from metalwright.model.certificate import TestResult, TestVerdict
 
 SUITE = Path(__file__).with_name("suite")
 DEADLINE_S = 900.0
+"""For all checks together; the tests that load the node come on top with their own limits."""
+
 GRACE_S = 10.0
 
 
@@ -31,11 +36,13 @@ class AcceptanceResult:
     seconds: float
 
 
-def run_acceptance(job: Job, evidence_dir: Path, *, deadline_s: float = DEADLINE_S) -> AcceptanceResult:
+def run_acceptance(job: Job, evidence_dir: Path, *, deadline_s: float | None = None) -> AcceptanceResult:
     """Check ``job.expected`` on the node; leaves ``junit.xml``, ``pytest.log`` and ``job.json`` in ``evidence_dir``.
 
-    Blocks for at most ``deadline_s`` plus a grace time; what has no result by then is FAIL, as a hang.
+    Blocks for at most ``deadline_s`` (without it: :func:`time_for`) plus a grace time; what has no result by then is
+    FAIL, as a hang.
     """
+    deadline_s = deadline_s if deadline_s is not None else time_for(job.expected)
     evidence_dir.mkdir(parents=True, exist_ok=True)
     junit, log, job_file = (evidence_dir / name for name in ("junit.xml", "pytest.log", "job.json"))
     junit.unlink(missing_ok=True)
@@ -47,6 +54,13 @@ def run_acceptance(job: Job, evidence_dir: Path, *, deadline_s: float = DEADLINE
     if not in_time:
         tests = tuple(_as_hang(test, results, deadline_s) for test in tests)
     return AcceptanceResult(overall(tests), tests, junit, log, round(time.monotonic() - began, 3))
+
+
+def time_for(expected: Mapping[str, Any]) -> float:
+    """Seconds within which the checks and the tests that load the node must have ended."""
+    measured = expected["checks"].get("measured", [])
+    limits = [BURN_IN[check["id"]].limit_s(check["seconds"]) for check in measured if check["id"] in BURN_IN]
+    return DEADLINE_S + sum(limits)
 
 
 def _run_pytest(job_file: Path, junit: Path, log: Path, deadline_s: float) -> bool:

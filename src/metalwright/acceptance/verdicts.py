@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -12,6 +13,10 @@ from metalwright.model.blueprint import AcceptanceTest, Blueprint
 from metalwright.model.certificate import TestResult, TestVerdict
 
 WHY_MAX_CHARACTERS = 500
+_WORST_FIRST: tuple[TestVerdict, ...] = ("FAIL", "NOT-RUN", "PASS")
+
+_HARMLESS_CHILDREN = {"properties", "system-out", "system-err"}
+"""All that the case of a test that passed may hold."""
 
 
 def overall(results: Sequence[TestResult]) -> TestVerdict:
@@ -25,14 +30,25 @@ def overall(results: Sequence[TestResult]) -> TestVerdict:
 def read_junit(xml_text: str, expected: Mapping[str, Any]) -> dict[str, TestResult]:
     """Results by name (see :func:`~.expectations.check_name`). A document that is no JUnit XML gives none.
 
-    A skip and a failure without evidence (connection lost) are NOT-RUN; a hang is FAIL.
+    A skip and a failure without evidence (connection lost) are NOT-RUN; a hang is FAIL. Of several results of one
+    check the worst counts. A measured test passes only with a number that reaches its floor.
     """
     try:
         root = ElementTree.fromstring(xml_text)  # noqa: S314 - see the import
     except ElementTree.ParseError:
         return {}
-    cases = (_read_case(case, expected) for case in root.iter("testcase"))
-    return {result.name: result for result in cases if result is not None}
+    results: dict[str, TestResult] = {}
+    for case in root.iter("testcase"):
+        result = _read_case(case, expected)
+        if result is not None:
+            results[result.name] = _worse(results.get(result.name), result)
+    return results
+
+
+def _worse(first: TestResult | None, second: TestResult) -> TestResult:
+    if first is None or _WORST_FIRST.index(second.verdict) < _WORST_FIRST.index(first.verdict):
+        return second
+    return first
 
 
 def judge(
@@ -72,19 +88,33 @@ def blueprint_results(
 
 def _from_value(test: AcceptanceTest, value: float | None) -> TestResult:
     known = KNOWN_TESTS.get(test.test)
-    verdict: TestVerdict = "PASS"
-    why = None
-    if known is None or known.runs == "nowhere":
-        verdict, why = (
-            "NOT-RUN",
-            f"there is no test named {test.test}" if known is None else "this version cannot run it",
-        )
-    elif value is None:
-        verdict, why = "NOT-RUN", "no result"
-    elif test.floor is not None and value < test.floor:
-        verdict, why = "FAIL", f"{value} {test.unit} is under the floor of {test.floor}"
     unit = test.unit or (known.unit if known else None)
-    return TestResult(name=test.test, verdict=verdict, value=value, floor=test.floor, unit=unit, why=why)
+    if known is None:
+        return TestResult(
+            name=test.test, verdict="NOT-RUN", floor=test.floor, unit=unit, why=f"there is no test named {test.test}"
+        )
+    measured = value if known.runs == "controller" else None  # what the node measures comes with evidence, or not
+    return proven(
+        TestResult(name=test.test, verdict="PASS", value=measured, floor=test.floor, unit=unit), needs_value=True
+    )
+
+
+def proven(result: TestResult, *, needs_value: bool) -> TestResult:
+    """The result, if it says PASS, judged by its own number: without a finite one it is NOT-RUN, under its floor FAIL.
+
+    ``needs_value``: the test is of a kind that measures.
+    """
+    value, floor = result.value, result.floor
+    if result.verdict != "PASS" or (value is None and floor is None and not needs_value):
+        return result
+    if value is None or not math.isfinite(value):
+        return result.model_copy(
+            update={"verdict": "NOT-RUN", "value": None, "why": "no result" if value is None else f"no number: {value}"}
+        )
+    if floor is not None and not value >= floor:
+        why = f"{value} {result.unit} is under the floor of {floor}"
+        return result.model_copy(update={"verdict": "FAIL", "why": why})
+    return result
 
 
 def _read_case(case: ElementTree.Element, expected: Mapping[str, Any]) -> TestResult | None:
@@ -94,15 +124,24 @@ def _read_case(case: ElementTree.Element, expected: Mapping[str, Any]) -> TestRe
         return None
     properties = {item.get("name"): item.get("value", "") for item in case.iter("property")}
     verdict, why = _case_verdict(case, properties)
-    value = properties.get("value")
-    return TestResult(
+    is_measured = kind == "measured"
+    result = TestResult(
         name=check_name(kind, check_id),
         verdict=verdict,
-        value=float(value) if value is not None else None,
+        value=_number(properties.get("value")),
         floor=check.get("floor"),
-        unit=check.get("unit") if kind == "measured" else None,
+        unit=check.get("unit") if is_measured else None,
         why=why if why is not None else properties.get("text"),
     )
+    return proven(result, needs_value=is_measured and check.get("unit") is not None)
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        value = float(text) if text is not None else None
+    except ValueError:
+        return None
+    return value if value is not None and math.isfinite(value) else None
 
 
 def _case_verdict(case: ElementTree.Element, properties: Mapping[str | None, str]) -> tuple[TestVerdict, str | None]:
@@ -115,7 +154,8 @@ def _case_verdict(case: ElementTree.Element, properties: Mapping[str | None, str
         found = case.find(tag)
         if found is not None:
             return verdict, _first_lines(found.get("message") or found.text or tag)
-    return "PASS", None
+    others = {child.tag for child in case} - _HARMLESS_CHILDREN
+    return ("NOT-RUN", f"the document says {min(others)}") if others else ("PASS", None)
 
 
 def _first_lines(message: str) -> str:

@@ -72,12 +72,19 @@ class Memory(Frozen):
 
 
 class Gpus(Frozen):
-    """GPU packages; memory of one in GiB."""
+    """GPU packages; memory of one in GiB.
+
+    ``pcie_generation`` and ``pcie_lanes`` of the link of one; ``ecc``: whether its memory must have ECC on (without it:
+    on, where the GPU has it).
+    """
 
     count: Positive
     vendor: Literal["nvidia", "amd", "intel"]
     model: Text
     memory_gib: Positive | None = None
+    pcie_generation: Positive | None = None
+    pcie_lanes: Positive | None = None
+    ecc: bool | None = None
 
 
 class Nics(Frozen):
@@ -246,14 +253,23 @@ class Policy(Frozen):
     labels: dict[str, Text] = Field(default_factory=dict)
 
 
+FleetBand = Annotated[str, StringConstraints(pattern=r"^[0-9]+(\.[0-9]+)? (%|MAD)$", strict=True)]
+"""How far a value may be from the median of its fleet: ``5 %`` of the median, or ``4 MAD`` (robust deviations)."""
+
+
 class AcceptanceTest(Frozen):
-    """One test that must pass before the node is ready. ``floor`` is absolute; ``record`` measures without a floor."""
+    """One test that must pass before the node is ready. ``floor`` is absolute; ``record`` measures without a floor.
+
+    ``fleet_band`` compares the value with those of the other nodes of the class, both ways. ``seconds``: how long the
+    load runs, instead of the test's own time.
+    """
 
     test: Slug
-    floor: float | None = None
+    floor: float | None = Field(default=None, allow_inf_nan=False)
     unit: Text | None = None
-    fleet_band: Text | None = None
+    fleet_band: FleetBand | None = None
     record: bool = False
+    seconds: Annotated[int, Field(ge=1, le=86400, strict=True)] | None = None
 
     @model_validator(mode="after")
     def _judges_something(self) -> AcceptanceTest:

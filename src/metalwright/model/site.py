@@ -204,7 +204,7 @@ class Limits(Frozen):
 
 
 class Site(Frozen):
-    """``inventory/site.yaml``."""
+    """``inventory/site.yaml``. ``acceptance_peer`` is the machine at the other end of the tests of the network."""
 
     schema_version: Literal[1] = Field(alias="schema")
     name: Slug
@@ -227,3 +227,6 @@ class Site(Frozen):
     monitoring: MonitoringSettings = MonitoringSettings()
     limits: Limits = Limits()
     hooks: tuple[NodeHooks, ...] = Field(default=(), description="of a node, the first entry that fits counts")
+    acceptance_peer: Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z][0-9A-Za-z.:-]*$", strict=True)] | None = (
+        None
+    )

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from metalwright.acceptance.catalogue import KNOWN_TESTS
+from metalwright.acceptance.offline import acceptance_errors
 from metalwright.allocations import reallocate
 from metalwright.checking import accelerator_findings, bios_errors
 from metalwright.errors import AddressError, LoadingError
@@ -46,7 +47,8 @@ def review_states(base_root: Path, head_root: Path, names: tuple[str, str], give
     impact = assess(before, after)
     errors, warnings = _new_warnings(base, head, base_root, head_root)
     stacks = accelerator_findings(SitePaths(head_root), after, given.now.date())
-    found = (*bios_errors(SitePaths(head_root), after), *stacks.errors, *errors)
+    wrong_tests = acceptance_errors(SitePaths(head_root), after)
+    found = (*bios_errors(SitePaths(head_root), after), *stacks.errors, *wrong_tests, *errors)
     refused += [refusal_of(error, head_root) for error in found]
     known = accelerator_findings(SitePaths(base_root), before, given.now.date()).warnings
     warnings += _added(stacks.warnings, known, base_root, head_root)

@@ -10,14 +10,13 @@ from metalwright.acceptance.readings import (
     addresses_of,
     chrony_servers,
     cpu_sockets,
-    dd_mb_per_s,
     disks_of_role,
     exposed_ports,
     input_policy,
     lsblk_disks,
-    openssl_mb_per_s,
     physical_ports,
     port_names,
+    rdma_devices,
     sshd_settings,
     unit_fault,
 )
@@ -177,13 +176,6 @@ def test_a_port_without_a_speed_is_unknown() -> None:
     }
 
 
-def test_measurements_are_in_megabytes_a_second() -> None:
-    assert openssl_mb_per_s("+DT:sha256:1:16384\n+R:1:x\n+F:22:sha256:31457280.00\n") == 31.5
-    assert dd_mb_per_s("64+0 records in\n268435456 bytes (268 MB, 256 MiB) copied, 0.5 s, 537 MB/s\n") == 536.9
-
-
-@pytest.mark.parametrize("reading", [openssl_mb_per_s, dd_mb_per_s])
-def test_a_measurement_without_a_result_is_an_error(reading: object) -> None:
-    assert callable(reading)
-    with pytest.raises(ValueError, match="gave no result"):
-        reading("command not found")
+def test_rdma_devices_come_in_the_order_of_their_numbers() -> None:
+    assert rdma_devices("mlx5_10\nmlx5_2\nmlx5_0\n") == ("mlx5_0", "mlx5_2", "mlx5_10")
+    assert rdma_devices("") == ()

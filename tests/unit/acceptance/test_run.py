@@ -14,7 +14,8 @@ from metalwright.acceptance.job import Job
 from metalwright.acceptance.run import AcceptanceResult, run_acceptance
 
 KERNEL = {"kernel": [{"id": "release", "releases": [os.uname().release]}]}
-BOOT = {"measured": [{"id": "boot-id", "floor": None, "unit": None, "record": True}]}
+MEASURED = {"seconds": None, "vendor": None, "gpus": 0, "peer": None}
+BOOT = {"measured": [{"id": "boot-id", "floor": None, "unit": None, **MEASURED}]}
 
 
 def job_for(server: LoopbackServer, checks: dict[str, Any], **more: Any) -> Job:
@@ -51,7 +52,7 @@ def test_what_differs_fails_and_says_what_was_seen(ssh_server: LoopbackServer, t
 
 
 def test_a_measured_value_keeps_floor_and_unit(ssh_server: LoopbackServer, tmp_path: Path) -> None:
-    floor = {"id": "cpu-hash", "floor": 1e9, "unit": "MB/s", "record": False}
+    floor = {"id": "cpu-hash", "floor": 1e9, "unit": "MB/s", **MEASURED}
     result = run_acceptance(job_for(ssh_server, {"measured": [floor]}), tmp_path)
     (test,) = result.tests
     assert (test.name, test.verdict, test.floor, test.unit) == ("cpu-hash", "FAIL", 1e9, "MB/s")

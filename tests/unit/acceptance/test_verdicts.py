@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.desired import blueprint
 
-from metalwright.acceptance.catalogue import KNOWN_TESTS, catalogue_faults
 from metalwright.acceptance.verdicts import blueprint_results, certified_results, judge, overall, read_junit
 from metalwright.model.certificate import TestResult, TestVerdict
 
@@ -126,20 +125,3 @@ def test_what_cannot_run_is_not_run_even_with_a_value(name: str) -> None:
     wanted = blueprint(acceptance=[{"test": name, "floor": 1, "unit": "GB/s"}])
     (found,) = blueprint_results(wanted, [], {name: 1e9})
     assert found.verdict == "NOT-RUN"
-
-
-def test_the_catalogue_refuses_unknown_doubled_and_mismatched_tests() -> None:
-    wanted = blueprint(
-        acceptance=[
-            {"test": "cpu-hash", "floor": 1, "unit": "GB/s"},
-            {"test": "power", "record": True},
-            {"test": "power", "record": True},
-            {"test": "cpu-hahs", "record": True},
-        ]
-    )
-    faults = catalogue_faults(wanted)
-    assert faults[0] == "acceptance test power is listed twice"
-    assert faults[1] == "acceptance test cpu-hash is measured in MB/s, its floor is in GB/s"
-    assert faults[2].startswith("acceptance test cpu-hahs is unknown; known are boot-id, cpu-hash, ")
-    assert catalogue_faults(blueprint()) == ()
-    assert set(KNOWN_TESTS) >= {"cpu-hash", "disk-read", "boot-id", "power"}

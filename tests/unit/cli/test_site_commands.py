@@ -122,6 +122,30 @@ def test_check_refuses_bios_attributes_that_the_registry_at_hand_refuses(
     assert "did you mean 'Performance'?" in out
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("{test: gpu-to-gpu, floor: 300, unit: GB/s}", "expected: a blueprint with hardware.gpus"),
+        ("{test: iperf3, floor: 5, unit: Gbit/s}", "expected: acceptance_peer in inventory/site.yaml"),
+        ("{test: fio-read, floor: 5}", "expected: MB/s"),
+    ],
+)
+def test_check_refuses_acceptance_tests_that_can_never_run(
+    site: Path, capsys: pytest.CaptureFixture[str], line: str, said: str
+) -> None:
+    source = (site / "blueprints/lab-vm/1.0.0.yaml").read_text()
+    changed = source.replace("version: 1.0.0\n", "version: 1.0.1\n", 1).replace(
+        "acceptance:\n", f"acceptance:\n  - {line}\n"
+    )
+    path = site / "blueprints/lab-vm/1.0.1.yaml"
+    path.write_text(changed)
+    number = changed.splitlines().index(f"  - {line}") + 1
+    assert cli(site, "check") == 2
+    out = capsys.readouterr().out
+    assert f"{path}:{number}:" in out
+    assert said in out
+
+
 def test_check_outside_of_a_site_says_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli(tmp_path, "check") == 1
     assert "metalwright init DIR" in capsys.readouterr().err

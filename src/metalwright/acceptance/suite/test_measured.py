@@ -1,46 +1,81 @@
-"""The blueprint's own measured tests: value, unit and floor go into the certificate."""
+"""The blueprint's own tests: what is measured, and when, goes into the results; floors are judged again afterwards."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from testinfra.host import Host
 
-from metalwright.acceptance.readings import LSBLK, dd_mb_per_s, lsblk_disks, openssl_mb_per_s
+from metalwright.acceptance.burn_in.measurement import Measurement, Situation, conclude
+from metalwright.acceptance.burn_in.tests import BURN_IN
+from metalwright.acceptance.readings import LSBLK, lsblk_disks, rdma_devices
+
+BOOT_ID = "boot-id"
+RDMA_DEVICES = "ls /sys/class/infiniband"
 
 
-def test_measured(host: Host, check: dict[str, Any], record_property: Callable[[str, Any], None]) -> None:
-    value = MEASUREMENTS[check["id"]](host, record_property)
+def test_measured(
+    host: Host, check: dict[str, Any], record_property: Callable[[str, Any], None], unknown: Callable[[str], Any]
+) -> None:
+    if check["id"] == BOOT_ID:
+        boot_id = host.check_output("cat /proc/sys/kernel/random/boot_id").strip()
+        assert boot_id, "the node tells no boot id"
+        record_property("text", boot_id)
+        return
+    _measure(host, check, record_property, unknown)
+
+
+def _measure(
+    host: Host, check: dict[str, Any], record: Callable[[str, Any], None], unknown: Callable[[str], Any]
+) -> None:
+    measurement = BURN_IN.get(check["id"])
+    if measurement is None:
+        unknown(f"there is no test named {check['id']}")
+        return
+    variant = measurement.variant(check["vendor"])
+    if variant is None:
+        unknown(f"no tool is known that does this with GPUs of {check['vendor'] or 'no maker'}")
+        return
+    if host.run("command -v %s", variant.tool).rc != 0:
+        unknown(f"{variant.tool} is not on the node (package {variant.package})")
+    situation = _situation(host, measurement, check, unknown)
+    record("began", time.time())
+    done = host.run(variant.command(situation), timeout_s=measurement.limit_s(check["seconds"]))
+    record("ended", time.time())
+    reading = conclude(variant, situation, done.rc, done.stdout, done.stderr)
+    if reading.value is not None:
+        record("value", reading.value)
+    if reading.verdict == "NOT-RUN":
+        unknown(reading.why or "no result")
+    assert reading.verdict == "PASS", reading.why
     if check["floor"] is not None:
-        assert value is not None, "nothing was measured"
+        value = reading.value
+        assert value is not None
         assert value >= check["floor"], f"{value} {check['unit']} is under the floor of {check['floor']}"
 
 
-def _cpu_hash(host: Host, record: Callable[[str, Any], None]) -> float:
-    """Megabytes a second (10⁶) that one core hashes with SHA-256."""
-    done = host.run("openssl speed -seconds 1 -bytes 16384 -mr sha256")
-    value = openssl_mb_per_s(done.stdout + done.stderr)
-    record("value", value)
-    return value
+def _situation(host: Host, measurement: Measurement, check: dict[str, Any], unknown: Callable[[str], Any]) -> Situation:
+    """What the command needs to know; NOT-RUN where the node or the site does not have it."""
+    if "peer" in measurement.needs and check["peer"] is None:
+        unknown("the site names no acceptance_peer")
+    devices = rdma_devices(host.run(RDMA_DEVICES).stdout) if "rdma" in measurement.needs else ()
+    if "rdma" in measurement.needs and not devices:
+        unknown("the node has no RDMA device")
+    return Situation(
+        seconds=check["seconds"] or measurement.seconds,
+        vendor=check["vendor"],
+        gpus=check["gpus"],
+        peer=check["peer"],
+        root_disk=_root_disk(host) if check["id"] == "disk-read" else None,
+        rdma_devices=devices,
+    )
 
 
-def _disk_read(host: Host, record: Callable[[str, Any], None]) -> float:
-    """Megabytes a second (10⁶) of a direct sequential read of at most 256 MiB; writes nothing."""
-    root = next(disk for disk in lsblk_disks(host.check_output(LSBLK)) if disk.holds_root)
-    done = host.run("dd if=%s of=/dev/null bs=4M count=64 iflag=direct", f"/dev/{root.name}")
-    assert done.rc == 0, done.stderr
-    value = dd_mb_per_s(done.stderr)
-    record("value", value)
-    return value
-
-
-def _boot_id(host: Host, record: Callable[[str, Any], None]) -> None:
-    record("text", host.check_output("cat /proc/sys/kernel/random/boot_id"))
-
-
-MEASUREMENTS: dict[str, Callable[[Host, Callable[[str, Any], None]], float | None]] = {
-    "cpu-hash": _cpu_hash,
-    "disk-read": _disk_read,
-    "boot-id": _boot_id,
-}
+def _root_disk(host: Host) -> str:
+    disk = next((disk for disk in lsblk_disks(host.check_output(LSBLK)) if disk.holds_root), None)
+    if disk is None:
+        pytest.skip("no disk is known to hold the root file system")
+    return disk.name

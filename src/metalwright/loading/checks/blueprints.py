@@ -36,12 +36,12 @@ def _tests(blueprint: Loaded[Blueprint], known: Mapping[str, str | None] | None)
             continue
         if test.test not in known:
             yield LoadingError(f"unknown acceptance test {test.test!r}", where=where(), hint=nearest(test.test, known))
-        elif test.unit is not None and test.unit != known[test.test]:
+        elif test.unit != known[test.test] and (test.unit is not None or test.floor is not None):
             yield LoadingError(
                 f"acceptance test {test.test} measures in another unit",
-                where=blueprint.where("acceptance", index, "unit"),
-                expected=known[test.test] or "no unit",
-                found=test.unit,
+                where=blueprint.where("acceptance", index, "unit" if test.unit is not None else "floor"),
+                expected=known[test.test] or "no unit, hence no floor",
+                found=test.unit or "a floor without a unit",
             )
 
 

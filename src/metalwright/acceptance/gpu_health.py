@@ -1,0 +1,227 @@
+"""What the GPU driver says of every GPU, against what the blueprint wants (pure). What it does not say is unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Literal
+
+from metalwright.accelerators import nvidia_smi, rocm_smi
+from metalwright.accelerators.gpu import Gpu, GpuReading
+from metalwright.accelerators.xid import XidEvent, events
+from metalwright.model.blueprint import Blueprint
+
+READERS: Mapping[str, tuple[str, Callable[[str], GpuReading]]] = MappingProxyType(
+    {"nvidia": (nvidia_smi.QUERY, nvidia_smi.parse), "amd": (rocm_smi.QUERY, rocm_smi.parse)}
+)
+"""By maker: the command, and the reader of its output."""
+
+HARD_LIMITS = ("hw_", "sw_thermal")
+"""Beginnings of the reasons for lower clocks that no healthy GPU at rest shows."""
+
+CAP_TOLERANCE_W = 1.0
+
+
+class UnknownError(ValueError):
+    """The tool does not tell; the text says what is missing."""
+
+
+def gpu_checks(blueprint: Blueprint) -> list[dict[str, Any]]:
+    """The checks of a node whose driver is declared: ``{"id": …, "vendor": …, …}``; none without GPUs or driver."""
+    gpus, driver = blueprint.hardware.gpus, blueprint.software.accelerator
+    if gpus is None or driver is None or gpus.vendor not in READERS:
+        return []
+    facts = {"vendor": gpus.vendor, "count": gpus.count}
+    checks: list[dict[str, Any]] = [
+        {"id": "count", **facts},
+        {"id": "memory", **facts},
+        {"id": "ecc", **facts, "wanted": gpus.ecc},
+        {"id": "link", **facts, "generation": gpus.pcie_generation, "lanes": gpus.pcie_lanes},
+        {"id": "clocks", **facts},
+    ]
+    if gpus.vendor == "nvidia":
+        checks += [{"id": "driver", **facts, "version": driver.driver}, {"id": "xid", **facts}]
+    if driver.fabric_manager:
+        checks.append({"id": "fabric", **facts})
+    if blueprint.policy.mig is not None:
+        checks.append({"id": "mig", **facts, "wanted": blueprint.policy.mig == "enabled"})
+    if blueprint.policy.power_cap_w is not None:
+        checks.append({"id": "power_cap", **facts, "watts": blueprint.policy.power_cap_w})
+    return checks
+
+
+def gpu_fault(check: Mapping[str, Any], reading: GpuReading) -> str | None:
+    """What is wrong, in words; ``None``: nothing. ``check`` is one of :func:`gpu_checks`, but ``xid``.
+
+    Raises:
+        UnknownError: the tool does not tell what the check needs.
+    """
+    absent = _absent(check, reading)
+    if absent is not None:
+        return absent
+    return _JUDGES[check["id"]](check, reading)
+
+
+def kernel_log_fault(log_text: str) -> str | None:
+    """The GPU errors since the boot that the driver wrote to the kernel log, but those that are only information."""
+    bad = [event for event in events(log_text) if event.severity != "info"]
+    if not bad:
+        return None
+    shown = "; ".join(f"{_where(event)}: {event.kind} {event.code} ({_meaning(event)})" for event in bad[:3])
+    return f"{shown}{f' and {len(bad) - 3} more' if len(bad) > 3 else ''}"
+
+
+def _where(event: XidEvent) -> str:
+    return event.address or "a GPU"
+
+
+def _meaning(event: XidEvent) -> str:
+    return f"{event.known.meaning}; do: {event.action}" if event.known else f"unknown code: {event.said}"
+
+
+def _absent(check: Mapping[str, Any], reading: GpuReading) -> str | None:
+    """A GPU that is not there makes every other answer worthless."""
+    if reading.failure is not None:
+        return f"{reading.tool} says: {reading.failure.said} ({reading.failure.kind})"
+    lost = [gpu.address or "?" for gpu in reading.gpus if gpu.is_lost]
+    if lost:
+        return f"lost: {', '.join(lost)}"
+    if len(reading.gpus) != check["count"]:
+        return f"{reading.tool} lists {len(reading.gpus)} of {check['count']} GPUs"
+    return None
+
+
+def _count(_check: Mapping[str, Any], _reading: GpuReading) -> str | None:
+    return None  # what there is to say was said before
+
+
+def _driver(check: Mapping[str, Any], reading: GpuReading) -> str | None:
+    if reading.driver_version is None:
+        raise UnknownError(f"{reading.tool} names no driver version")
+    wanted = check["version"]
+    is_wanted = reading.driver_version == wanted or wanted.startswith(f"{reading.driver_version}-")
+    return None if is_wanted else f"driver {reading.driver_version} is loaded, the blueprint pins {wanted}"
+
+
+def _memory(check: Mapping[str, Any], reading: GpuReading) -> str | None:
+    """A pending remap or retirement wants a restart; a failed remap or an uncorrected error rejects the GPU."""
+    if check["vendor"] == "nvidia":
+        told = [
+            gpu.repair.is_remap_pending is not None or gpu.repair.is_retirement_pending is not None
+            for gpu in reading.gpus
+        ]
+        if not all(told):
+            raise UnknownError(f"{told.count(False)} GPUs tell nothing of remapped rows or retired pages")
+    return (
+        _each(
+            reading.gpus,
+            lambda gpu: gpu.repair.has_remap_failed is True,
+            "a row remap failed: reject the GPU",
+        )
+        or _each(
+            reading.gpus,
+            lambda gpu: gpu.repair.is_remap_pending is True or gpu.repair.is_retirement_pending is True,
+            "a memory repair is pending: restart the node, then accept again",
+        )
+        or _each(
+            reading.gpus, lambda gpu: bool(gpu.errors.uncorrected), "uncorrected memory errors since the driver started"
+        )
+    )
+
+
+def _ecc(check: Mapping[str, Any], reading: GpuReading) -> str | None:
+    """Without a wish ECC must be on wherever the GPU has it."""
+    wanted = True if check["wanted"] is None else check["wanted"]
+    settled = [gpu.ecc.is_settled_at(wanted) for gpu in reading.gpus]
+    if check["wanted"] is not None and None in settled:
+        raise UnknownError("a GPU does not tell its ECC mode")
+    state = "on" if wanted else "off"
+    return _each(
+        reading.gpus,
+        lambda gpu: gpu.ecc.is_settled_at(wanted) is False,
+        f"ECC is not {state}, now and after the next reset",
+    )
+
+
+def _mig(check: Mapping[str, Any], reading: GpuReading) -> str | None:
+    wanted = bool(check["wanted"])
+    if wanted and any(gpu.mig.is_settled_at(True) is None for gpu in reading.gpus):
+        return "a GPU has no MIG mode"
+    return _each(
+        reading.gpus,
+        lambda gpu: gpu.mig.is_settled_at(wanted) is False,
+        f"MIG is not {'on' if wanted else 'off'}, now and after the next reset",
+    )
+
+
+def _link(check: Mapping[str, Any], reading: GpuReading) -> str | None:
+    """Lanes as they are now; the generation that slot and GPU can do together, since an idle GPU lowers its own."""
+    if any(gpu.link.lanes is None or gpu.link.lanes_max is None for gpu in reading.gpus):
+        raise UnknownError("a GPU does not tell the lanes of its PCIe link")
+    if check["generation"] is not None and any(gpu.link.generation_max is None for gpu in reading.gpus):
+        raise UnknownError("a GPU does not tell the generation of its PCIe link")
+    return _each(
+        reading.gpus,
+        lambda gpu: gpu.link.lanes != (check["lanes"] or gpu.link.lanes_max),
+        f"fewer PCIe lanes than {check['lanes'] or 'it has'}",
+    ) or _each(
+        reading.gpus,
+        lambda gpu: check["generation"] is not None and (gpu.link.generation_max or 0) < check["generation"],
+        f"its slot allows less than PCIe generation {check['generation']}",
+    )
+
+
+def _clocks(_check: Mapping[str, Any], reading: GpuReading) -> str | None:
+    """Slowed down by heat or by the power supply, at rest."""
+    if all(gpu.throttling is None for gpu in reading.gpus):
+        raise UnknownError(f"{reading.tool} tells no reasons for lower clocks")
+    return _each(
+        reading.gpus,
+        lambda gpu: any(reason.startswith(HARD_LIMITS) for reason in gpu.throttling or ()),
+        "slowed down by heat or power (" + ", ".join(_reasons(reading.gpus)) + ")",
+    )
+
+
+def _reasons(gpus: Sequence[Gpu]) -> list[str]:
+    return sorted({reason for gpu in gpus for reason in gpu.throttling or () if reason.startswith(HARD_LIMITS)})
+
+
+def _fabric(_check: Mapping[str, Any], reading: GpuReading) -> str | None:
+    if any(gpu.fabric.state is None for gpu in reading.gpus):
+        raise UnknownError("a GPU does not tell the state of its NVLink fabric")
+    states = {f"{gpu.fabric.state}/{gpu.fabric.status}" for gpu in reading.gpus}
+    return _each(
+        reading.gpus,
+        lambda gpu: (gpu.fabric.state, gpu.fabric.status) != ("Completed", "Success"),
+        f"the NVLink fabric is {', '.join(sorted(states))}, expected Completed/Success",
+    )
+
+
+def _power_cap(check: Mapping[str, Any], reading: GpuReading) -> str | None:
+    if any(gpu.power.cap_w is None for gpu in reading.gpus):
+        raise UnknownError("a GPU does not tell its power cap")
+    return _each(
+        reading.gpus,
+        lambda gpu: abs((gpu.power.cap_w or 0) - check["watts"]) > CAP_TOLERANCE_W,
+        f"its power cap is not {check['watts']} W",
+    )
+
+
+def _each(gpus: Iterable[Gpu], is_bad: Callable[[Gpu], bool], what: str) -> str | None:
+    """``what``, with the GPUs for which ``is_bad`` holds by PCI address; ``None`` when it holds for none."""
+    bad = [gpu.address or gpu.uuid or f"GPU {index}" for index, gpu in enumerate(gpus) if is_bad(gpu)]
+    return f"{', '.join(bad)}: {what}" if bad else None
+
+
+CheckName = Literal["count", "driver", "memory", "ecc", "mig", "link", "clocks", "fabric", "power_cap"]
+_JUDGES: Mapping[CheckName, Callable[[Mapping[str, Any], GpuReading], str | None]] = {
+    "count": _count,
+    "driver": _driver,
+    "memory": _memory,
+    "ecc": _ecc,
+    "mig": _mig,
+    "link": _link,
+    "clocks": _clocks,
+    "fabric": _fabric,
+    "power_cap": _power_cap,
+}

@@ -1,0 +1,44 @@
+"""What can be said of the acceptance tests of blueprints with no node in reach."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from metalwright.acceptance.burn_in.tests import BURN_IN
+from metalwright.errors import LoadingError
+from metalwright.loading import SitePaths, load_model
+from metalwright.model.blueprint import Blueprint
+from metalwright.model.repository import SiteRepository
+
+
+def acceptance_errors(paths: SitePaths, repository: SiteRepository) -> Iterator[LoadingError]:
+    """Tests that can never run: of GPUs that the blueprint has not, or against a peer that the site does not name."""
+    for ref, blueprint in sorted(repository.blueprints.items()):
+        for index, test in enumerate(blueprint.acceptance):
+            missing = _missing(blueprint, test.test, repository.site.acceptance_peer)
+            if missing is not None:
+                source = load_model(paths.blueprint(ref), Blueprint, root=paths.root)
+                error = LoadingError(
+                    f"acceptance test {test.test} can never run",
+                    where=source.where("acceptance", index, "test"),
+                    expected=missing[0],
+                    found=missing[1],
+                    hint=missing[2],
+                )
+                error.rule = "acceptance"
+                yield error
+
+
+def _missing(blueprint: Blueprint, name: str, peer: str | None) -> tuple[str, str, str | None] | None:
+    """What the test needs, what is there instead, and a hint."""
+    test, gpus = BURN_IN.get(name), blueprint.hardware.gpus
+    if test is None:
+        return None
+    if "gpus" in test.needs and gpus is None:
+        return "a blueprint with hardware.gpus", "none", None
+    if gpus is not None and test.variant(gpus.vendor) is None:
+        makers = " or ".join(sorted(test.variants))
+        return f"GPUs of {makers}", gpus.vendor, "docs/reference/acceptance-tests.md lists the tests of each maker"
+    if "peer" in test.needs and peer is None:
+        return "acceptance_peer in inventory/site.yaml", "none", "it is the machine at the other end of the test"
+    return None

@@ -1,0 +1,109 @@
+"""A GPU is well only when its driver says so of every one of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.desired import blueprint
+from tests.nvidia_text import GPUS, nvidia_smi
+
+from metalwright.accelerators import nvidia_smi as driver
+from metalwright.acceptance.gpu_health import UnknownError, gpu_checks, gpu_fault, kernel_log_fault
+
+GPU_BLUEPRINT: dict[str, Any] = {
+    "hardware": blueprint().hardware.to_json()
+    | {"gpus": {"count": GPUS, "vendor": "nvidia", "model": "H100 SXM 80GB", "pcie_generation": 5, "pcie_lanes": 16}},
+    "software": {"accelerator": {"vendor": "nvidia", "driver": "580.95.05", "fabric_manager": True}},
+    "policy": {"mig": "disabled", "power_cap_w": 700},
+}
+CHECKS = {check["id"]: check for check in gpu_checks(blueprint(**GPU_BLUEPRINT)) if check["id"] != "xid"}
+
+
+def faults(text: str) -> dict[str, str]:
+    found = {}
+    for name, check in CHECKS.items():
+        try:
+            fault = gpu_fault(check, driver.parse(text))
+        except UnknownError as error:
+            fault = f"unknown: {error}"
+        if fault is not None:
+            found[name] = fault
+    return found
+
+
+def test_the_checks_follow_from_the_blueprint() -> None:
+    assert set(CHECKS) == {"count", "driver", "memory", "ecc", "link", "clocks", "fabric", "mig", "power_cap"}
+    assert gpu_checks(blueprint()) == []
+    plain = blueprint(**GPU_BLUEPRINT | {"policy": {}, "software": {"accelerator": {"vendor": "amd", "driver": "6.4"}}})
+    assert {check["id"] for check in gpu_checks(plain)} >= {"count", "memory", "ecc", "link", "clocks"}
+    assert not {"fabric", "mig", "power_cap"} & {check["id"] for check in gpu_checks(plain)}
+
+
+def test_eight_healthy_gpus_have_no_fault() -> None:
+    assert faults(nvidia_smi()) == {}
+
+
+@pytest.mark.parametrize(
+    ("changes", "check", "said"),
+    [
+        ({"pending": "Yes"}, "memory", "restart the node"),
+        ({"failure": "Yes"}, "memory", "reject the GPU"),
+        ({"uncorrected": 2}, "memory", "uncorrected memory errors"),
+        ({"lanes": "8x"}, "link", "fewer PCIe lanes than 16"),
+        ({"generation": 4}, "link", "less than PCIe generation 5"),
+        ({"slow": "Active"}, "clocks", "hw_thermal_slowdown"),
+        ({"ecc": "Disabled"}, "ecc", "ECC is not on"),
+        ({"ecc_pending": "Disabled"}, "ecc", "ECC is not on"),
+        ({"mig_pending": "Enabled"}, "mig", "MIG is not off"),
+        ({"fabric": "In Progress"}, "fabric", "In Progress/Success"),
+        ({"cap": "650.00 W"}, "power_cap", "not 700 W"),
+        ({"lanes": "N/A"}, "link", "unknown: a GPU does not tell the lanes"),
+        ({"cap": "N/A"}, "power_cap", "unknown: a GPU does not tell its power cap"),
+        ({"pending": "N/A", "failure": "N/A"}, "memory", "unknown: 1 GPUs tell nothing"),
+    ],
+)
+def test_one_gpu_that_is_not_well_is_found_and_named(changes: dict[str, Any], check: str, said: str) -> None:
+    found = faults(nvidia_smi(**changes))
+    assert list(found) == [check]
+    assert said in found[check]
+    assert said.startswith("unknown") or found[check].startswith("0000:03:00.0: ")
+
+
+def test_another_driver_than_the_pinned_one_is_said() -> None:
+    assert faults(nvidia_smi(driver="575.57.08")) == {
+        "driver": "driver 575.57.08 is loaded, the blueprint pins 580.95.05"
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (nvidia_smi(gpus=7), "nvidia-smi lists 7 of 8 GPUs"),
+        ("", "nvidia-smi says: nothing (no-answer)"),
+        ("Failed to initialize NVML: Driver/library version mismatch", "driver-library-mismatch"),
+        (nvidia_smi()[:900], "nvidia-smi says: "),
+    ],
+)
+def test_without_all_gpus_no_check_passes(text: str, said: str) -> None:
+    found = faults(text)
+    assert found.keys() == CHECKS.keys()
+    assert all(said in fault for fault in found.values())
+
+
+@given(st.integers(0, len(nvidia_smi())))
+def test_no_part_of_an_answer_passes(length: int) -> None:
+    if length < len(nvidia_smi()) - len("</nvidia_smi_log>"):
+        assert faults(nvidia_smi()[:length]).keys() == CHECKS.keys()
+
+
+def test_gpu_errors_in_the_kernel_log_are_named_with_what_to_do() -> None:
+    log = "kernel: NVRM: Xid (PCI:0000:4f:00): 79, pid=1, GPU has fallen off the bus.\n"
+    fault = kernel_log_fault(f"kernel: Linux version 6.1\n{log}")
+    assert fault is not None
+    assert "Xid 79" in fault
+    assert "do: " in fault
+    assert kernel_log_fault("kernel: Linux version 6.1\n") is None
+    assert "and 2 more" in str(kernel_log_fault(log * 5))
