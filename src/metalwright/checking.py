@@ -131,7 +131,7 @@ def _bios_of(paths: SitePaths, ref: str, blueprint: Blueprint, path: Path) -> It
     source = load_model(paths.blueprint(ref), Blueprint, root=paths.root)
     for problem in problems:
         yield LoadingError(
-            f"this BIOS would refuse {problem}",
+            f"this BIOS would refuse it: {problem.attribute} {problem.why}",
             where=source.where("bios", "attributes", problem.attribute, key=True),
-            expected=f"what {path} allows",
+            hint=f"what this BIOS knows is in {path}",
         )

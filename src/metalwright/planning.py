@@ -54,7 +54,7 @@ class Desired:
     def own_values(self) -> dict[str, object]:
         """The values of this node alone that the desired digest covers."""
         return {
-            **self.node.to_json(),
+            **self.node.recipe_inputs(),
             "recipe": self.recipe,
             "allocated": dict(sorted(self.addresses.items())),
             "disk_serial": self.disk_serial,

@@ -56,7 +56,7 @@ class Workspace:
     def recipe(self, node: str) -> str:
         """Digest of all that would be done to the node: blueprint, rendered inputs, deploy trees, tool version."""
         inputs = {
-            "node": self.repository.node(node).to_json(),
+            "node": self.repository.node(node).recipe_inputs(),
             "addresses": self.repository.addresses.of_node(node),
             **self._shared_inputs,
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
@@ -33,6 +33,25 @@ class PowerFeed(Frozen):
         """Continuous load in watts that the feed may carry."""
         factor = 3**0.5 if self.phases == 3 else 1.0
         return self.volts * self.breaker_a * factor * self.derating
+
+    @property
+    def usable_phase_w(self) -> float:
+        """Continuous load in watts that one phase may carry: a third of a feed with three."""
+        return self.usable_w / self.phases
+
+
+Line = Literal["L1", "L2", "L3"]
+PHASES_OF_FEED: dict[int, tuple[str, ...]] = {1: ("L1",), 3: ("L1", "L2", "L3")}
+
+
+class PowerCord(Frozen):
+    """A power cord of a node: the feed that it hangs on, and for one with three phases the phase of its outlet.
+
+    Without ``phase`` the load is taken to be balanced over the phases.
+    """
+
+    feed: Slug
+    phase: Line | None = None
 
 
 class Switch(Frozen):
@@ -86,6 +105,7 @@ class Node(Frozen):
     ``bmc_address`` and ``bmc_port`` say where its BMC answers as racked, before it gets its own address. ``addresses``
     pins addresses by network purpose; what is not pinned is allocated. ``bmc_fingerprint`` is the SHA-256 of the
     certificate that its BMC shows as racked: with it no first use is trusted. A certificate pinned later counts more.
+    ``cords`` say on which feeds and phases the server hangs; they share its load equally.
     """
 
     name: Slug
@@ -102,8 +122,13 @@ class Node(Frozen):
     addresses: dict[NetworkPurpose, Address] = Field(default_factory=dict)
     system_disk: DiskChoice | None = None
     ports: tuple[NodePort, ...] = ()
+    cords: tuple[PowerCord, ...] = ()
     attested: Attested = Attested()
     ssh: SshAccess | None = None
+
+    def recipe_inputs(self) -> dict[str, Any]:
+        """What of the entry makes the node what it is; where its cords hang changes nothing on the machine."""
+        return {key: value for key, value in self.to_json().items() if key != "cords"}
 
     @model_validator(mode="before")
     @classmethod

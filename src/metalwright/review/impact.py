@@ -85,7 +85,8 @@ class _Comparison:
         old_rack, old = before
         changes = self.changes(old.blueprint, node.blueprint)
         what = [*_node_words(old_rack, old, rack, node), *(self._network_words(node))]
-        is_recipe_new = self.is_recipe_new or old != node or bool(changes) or bool(moves)
+        is_own_new = old != node and old.recipe_inputs() != node.recipe_inputs()
+        is_recipe_new = self.is_recipe_new or is_own_new or bool(changes) or bool(moves)
         if not (what or changes or moves or is_recipe_new):
             return None
         acting = is_recipe_new and _is_provisioned(node)
@@ -144,6 +145,8 @@ def _node_words(old_rack: Rack, old: Node, rack: Rack, node: Node) -> Iterator[s
         yield "another disk is named as system disk; it counts when the disk is next written"
     if old.ports != node.ports:
         yield "its network ports are declared differently"
+    if old.cords != node.cords:
+        yield "its power cords are declared differently"
 
 
 def _place(rack: Rack, node: Node) -> str:
@@ -153,7 +156,7 @@ def _place(rack: Rack, node: Node) -> str:
 def _recipe_words(changes: tuple[BlueprintChange, ...], is_recipe_new: bool) -> tuple[str, ...]:
     if changes or not is_recipe_new:
         return ()
-    return ("same blueprint, new recipe: applied and proven again",)
+    return ("same blueprint, other settings or templates: applied and proven again",)
 
 
 def _reboots(changes: tuple[BlueprintChange, ...]) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
@@ -22,6 +23,7 @@ _FILES_NOTES = {
 _GPUS_NOTE = "- GPUs out: the acceptance tests run again and need the whole node, so the workload has to leave"
 _VERDICTS = {"pass": "pass", "fail": "**FAIL**", "open": "**open**"}
 _DIFF_LINES = 40
+_DIGEST = re.compile(r"\b[0-9a-f]{64}\b")
 
 
 def render_markdown(review: Review) -> str:
@@ -47,21 +49,23 @@ def _headline(review: Review) -> str:
     if not review.nodes:
         return f"{refused}No node changes.{policies}"
     acting = sum(bool(node.phases) for node in review.nodes)
-    written = sum(node.reimage for node in review.nodes)
+    written, gpus = sum(node.reimage for node in review.nodes), review.gpus_out_at_once
     counted = [
         f"{_count(len(review.nodes), 'node')} affected, {acting} to provision",
         _reboot_total(review.nodes),
         f"{_count(written, 'disk')} written",
-        f"{review.gpus_out_at_once} GPUs out of service at once, at most",
+        f"at most {_count(gpus, 'GPU')} out of service at once" if gpus else "no GPU out of service",
     ]
     return f"{refused}{'; '.join(counted)}.{policies}"
 
 
 def _reboot_total(nodes: Iterable[NodeImpact]) -> str:
-    known = [node.reboots for node in nodes]
-    total = _count(sum(count or 0 for count in known), "reboot")
-    unknown = sum(count is None for count in known)
-    return f"{total} and those of {_count(unknown, 'node')} unknown" if unknown else total
+    counts = [node.reboots for node in nodes]
+    known, unknown = [count for count in counts if count is not None], counts.count(None)
+    total = _count(sum(known), "reboot")
+    if not unknown:
+        return total
+    return f"{total}, and unknown for {_count(unknown, 'node')}" if any(known) else "reboots unknown"
 
 
 def _refused(refusals: Sequence[Refusal]) -> list[str]:
@@ -94,9 +98,9 @@ def _site(review: Review) -> list[str]:
 
 def _nodes(review: Review) -> list[str]:
     groups = group_nodes(review.nodes)
-    rows = [_node_row(group) for group in groups]
-    header = ("nodes", "what", "phases", "reboots", "disk", "GPUs out", "addresses", "minutes", "now")
-    parts = _table(header, rows)
+    header = ("nodes", "what", "phases", "reboots", "disk", "GPUs out", "addresses", "minutes", "state now")
+    width = len(header) if review.observed is not None else len(header) - 2  # git alone knows neither
+    parts = _table(header[:width], [_node_row(group)[:width] for group in groups])
     if any(node.gpus_out for node in review.nodes):
         parts.append(_GPUS_NOTE)
     for group in groups:
@@ -180,14 +184,19 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 def _cell(text: str) -> str:
     """One table cell: a pipe or a line end in somebody's value changes nothing around it."""
-    return " ".join(text.replace("|", "\\|").split())
+    return " ".join(_short_digests(text).replace("|", "\\|").split())
 
 
 def _value(value: str | None) -> str:
     if value is None:
         return _NONE
+    value = _short_digests(value)
     short = value if len(value) <= 80 else f"{value[:77]}…"
     return f"`{short.replace('`', chr(39))}`"
+
+
+def _short_digests(text: str) -> str:
+    return _DIGEST.sub(lambda found: f"{found[0][:12]}…", text)
 
 
 def _count(number: int, noun: str) -> str:

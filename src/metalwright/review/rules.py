@@ -63,8 +63,8 @@ RISK_WORDS: dict[Risk, str] = {
     "tests": "acceptance tests run again, so the workload has to leave",
     "drain": "containers restart, so the workload has to leave",
     "next-image": "counts when the disk is next written",
-    "match": "machines that do not have it no longer match: people have to act",
-    "firmware": "firmware outside of it is updated, or the node stops there",
+    "match": "a machine that does not have it no longer matches: people have to act",
+    "firmware": "firmware that does not meet it is updated, or the node stops there",
     "reboot": "the node reboots",
     "re-image": "the system disk is written again, with `rebuild`",
 }

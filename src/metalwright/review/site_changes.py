@@ -9,7 +9,12 @@ from metalwright.model.rack import Rack
 from metalwright.model.repository import SiteRepository
 from metalwright.model.review import SiteChange
 
-_SITE_WORDS = {
+_WORDS = {
+    "cooling_kw": "cooling (kW)",
+    "height_u": "height (units)",
+    "breaker_a": "breaker (A)",
+    "mtu": "MTU",
+    "vlan": "VLAN",
     "admins": "people with sudo on every node",
     "ntp": "time servers",
     "dns": "name servers",
@@ -26,11 +31,36 @@ def networks_and_site(base: SiteRepository, head: SiteRepository) -> Iterator[Si
         yield from _network(name, before.get(name), after.get(name), len(head.nodes()))
     old, new = base.site.to_json(), head.site.to_json()
     for key in new:
-        if old.get(key) != new[key]:
+        words = _words(key)
+        for what, was, becomes in _by_name(words, old.get(key), new[key]):
             yield SiteChange(
-                section="Site", what=_SITE_WORDS.get(key, key.replace("_", " ")), from_=_shown(old.get(key)),
-                to=_shown(new[key]), nodes=len(head.nodes()),
+                section="Site", what=what, from_=_shown(was), to=_shown(becomes), nodes=len(head.nodes())
             )  # fmt: skip
+
+
+def _by_name(words: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
+    """The values that differ; of a list whose items have names, those items alone."""
+    if old == new:
+        return
+    is_named = all(isinstance(side, list) and all(_name_of(item) for item in side) for side in (old, new))
+    if not is_named:
+        yield words, old, new
+        return
+    before, after = ({_name_of(item): item for item in side} for side in (old, new))
+    names = [name for name in dict.fromkeys((*before, *after)) if before.get(name) != after.get(name)]
+    for name in names:
+        was, becomes = ({k: v for k, v in side.get(name, {}).items() if k != "name"} for side in (before, after))
+        yield f"{words}: {name}", was, becomes
+    if not names:
+        yield f"{words}: order", ", ".join(map(str, before)), ", ".join(map(str, after))
+
+
+def _name_of(item: Any) -> str | None:
+    return item.get("name") if isinstance(item, dict) else None
+
+
+def _words(key: str) -> str:
+    return _WORDS.get(key, key.replace("_", " "))
 
 
 def racks_without_nodes(base: SiteRepository, head: SiteRepository) -> Iterator[SiteChange]:
@@ -58,7 +88,7 @@ def _network(name: str, old: Any, new: Any, nodes: int) -> Iterator[SiteChange]:
     for key in new:
         if old.get(key) != new[key]:
             yield SiteChange(
-                section="Network", what=f"{name}: {key.replace('_', ' ')}", from_=_shown(old.get(key)),
+                section="Network", what=f"{name}: {_words(key)}", from_=_shown(old.get(key)),
                 to=_shown(new[key]), nodes=nodes,
             )  # fmt: skip
 
@@ -75,7 +105,7 @@ def _rack(old: Rack, new: Rack) -> Iterator[SiteChange]:
     for key in after:
         if key not in ("nodes", "schema", "name") and before[key] != after[key]:
             yield SiteChange(
-                section="Rack", what=f"{new.name}: {key.replace('_', ' ')}", from_=_shown(before[key]),
+                section="Rack", what=f"{new.name}: {_words(key)}", from_=_shown(before[key]),
                 to=_shown(after[key]), nodes=len(new.nodes),
             )  # fmt: skip
 
@@ -89,7 +119,7 @@ def _parts(rack: Rack, noun: str, before: Any, after: Any) -> Iterator[SiteChang
             if was.get(key) != becomes.get(key) and key != "name":
                 yield SiteChange(
                     section="Rack",
-                    what=f"{rack.name}: {noun} {name}, {key.replace('_', ' ')}",
+                    what=f"{rack.name}: {noun} {name}, {_words(key)}",
                     from_=_shown(was.get(key)),
                     to=_shown(becomes.get(key)),
                     nodes=len(rack.nodes),
@@ -104,4 +134,4 @@ def _shown(value: Any) -> str | None:
         return ", ".join(f"{key} {_shown(item)}" for key, item in value.items() if item not in (None, [], {}, ""))
     if isinstance(value, list):
         return "; ".join(str(_shown(item)) for item in value)
-    return str(value)
+    return f"{value:g}" if isinstance(value, float) else str(value)

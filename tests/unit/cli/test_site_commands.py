@@ -118,7 +118,7 @@ def test_check_refuses_bios_attributes_that_the_registry_at_hand_refuses(
     line = changed.splitlines().index("    SysProfile: performance") + 1
     assert cli(site, "check") == 2
     out = capsys.readouterr().out
-    assert f"{path}:{line}:5: this BIOS would refuse SysProfile: has no value 'performance'" in out
+    assert f"{path}:{line}:5: this BIOS would refuse it: SysProfile has no value 'performance'" in out
     assert "did you mean 'Performance'?" in out
 
 

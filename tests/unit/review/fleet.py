@@ -184,6 +184,17 @@ def _new_node(root: Path) -> None:
     allocate_addresses(root, TODAY)
 
 
+def _cords(root: Path) -> None:
+    """Rack a01 on two feeds with three phases, its servers on the phases in turn."""
+    path = root / "inventory/racks/a01.yaml"
+    text = path.read_text(encoding="utf-8").replace("volts: 230, breaker_a: 80", "volts: 400, phases: 3, breaker_a: 32")
+    lines = []
+    for number, line in enumerate(text.splitlines(keepends=True)):
+        cords = ", ".join(f"{{feed: {feed}, phase: L{number % 3 + 1}}}" for feed in "ab")
+        lines.append(line.replace("blueprint:", f"cords: [{cords}], blueprint:"))
+    path.write_text("".join(lines), encoding="utf-8")
+
+
 _ADMIN = "admins: [{name: amina, authorized_keys: [ssh-ed25519 BBBB]}, "
 SNAPSHOT = ObservedSnapshot(
     taken=datetime(2026, 11, 30, 9, 30, tzinfo=UTC),
@@ -208,9 +219,7 @@ KINDS = (
         lambda root: new_version(root, "1.1.0", ("count: 8, vendor", "count: 4, vendor"), nodes=1),
     ),
     Kind("floor", "A lower floor", lambda root: new_version(root, "2.0.0", ("floor: 20", "floor: 10"), nodes=1)),
-    Kind(
-        "overlap", "Networks that overlap", lambda root: edit(root, "inventory/networks.yaml", "10.1.0.0", "10.0.0.0")
-    ),
+    Kind("overlap", "Networks that overlap", lambda root: edit(root, "inventory/networks.yaml", "10.1.0.", "10.0.0.")),
     Kind("vlan", "A VLAN out of range", lambda root: edit(root, "inventory/networks.yaml", "vlan: 30", "vlan: 4095")),
     Kind("gateway", "A gateway", lambda root: edit(root, "inventory/networks.yaml", "10.1.0.1}", "10.1.0.254}")),
     Kind("new-node", "A node more", _new_node),
@@ -225,6 +234,12 @@ KINDS = (
         lambda root: edit(root, "templates/node/sshd.conf.j2", "RootLogin no", "RootLogin prohibit-password"),
     ),
     Kind("admin", "A person more", lambda root: edit(root, "inventory/site.yaml", "admins: [", _ADMIN)),
+    Kind(
+        "phase",
+        "Cords on one phase",
+        _rack_edit("phase: L2", "phase: L1"),
+        before=_cords,
+    ),
     Kind(
         "cooling",
         "A rack that cannot be cooled",

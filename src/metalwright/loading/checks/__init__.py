@@ -8,7 +8,8 @@ from metalwright.loading.checks.images import check_images
 from metalwright.loading.checks.networks import check_networks, warn_of_default_vlan
 from metalwright.loading.checks.nodes import check_nodes
 from metalwright.loading.checks.placeholders import warn_of_placeholders
-from metalwright.loading.checks.racks import check_racks, warn_of_power
+from metalwright.loading.checks.power import check_cords, warn_of_power, warn_of_single_feeds
+from metalwright.loading.checks.racks import check_racks
 from metalwright.loading.checks.releases import check_releases, warn_of_unreleased
 from metalwright.loading.site_files import SiteFiles
 
@@ -16,6 +17,7 @@ Check = Callable[[SiteFiles], Iterator[LoadingError]]
 
 ERROR_CHECKS: tuple[Check, ...] = (
     check_racks,
+    check_cords,
     check_nodes,
     check_networks,
     check_blueprints,
@@ -26,6 +28,7 @@ ERROR_CHECKS: tuple[Check, ...] = (
 
 WARNING_CHECKS: tuple[Check, ...] = (
     warn_of_power,
+    warn_of_single_feeds,
     warn_of_default_vlan,
     warn_of_unreleased,
     warn_of_placeholders,

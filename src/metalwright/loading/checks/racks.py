@@ -1,4 +1,4 @@
-"""Racks: names, units and the power that their feeds can carry."""
+"""Racks: names and units."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from metalwright.loading.models import Loaded
 from metalwright.loading.site_files import SiteFiles
 from metalwright.model.blueprint import Blueprint
 from metalwright.model.rack import Rack
-
-_DRAWING_STATES = ("ready", "spare", "held", "quarantined")
 
 
 def check_racks(files: SiteFiles) -> Iterator[LoadingError]:
@@ -82,51 +80,3 @@ def _units(files: SiteFiles, rack: Loaded[Rack]) -> Iterator[LoadingError]:
 def _height_u(blueprint: Loaded[Blueprint] | None) -> int:
     chassis = blueprint.model.hardware.chassis if blueprint is not None else None
     return chassis.height_u if chassis is not None else 1
-
-
-def warn_of_power(files: SiteFiles) -> Iterator[LoadingError]:
-    """The rack's nodes at full load against its feeds, all of them and with the largest one lost; and its cooling."""
-    for rack in files.racks:
-        drawn_w = _drawn_w(files, rack)
-        usable_w = [feed.usable_w for feed in rack.model.feeds]
-        if drawn_w and usable_w:
-            yield from _power(rack, drawn_w, usable_w)
-        cooling_kw = rack.model.cooling_kw
-        if cooling_kw is not None and drawn_w > cooling_kw * 1000:
-            yield LoadingError(
-                f"rack {rack.model.name} can draw more than it can cool",
-                where=rack.where("cooling_kw"),
-                expected=f"at most {cooling_kw:g} kW",
-                found=f"{_kw(drawn_w)} at full load",
-            )
-
-
-def _power(rack: Loaded[Rack], drawn_w: int, usable_w: list[float]) -> Iterator[LoadingError]:
-    total_w, degraded_w = sum(usable_w), sum(usable_w) - max(usable_w)
-    if drawn_w > total_w:
-        yield LoadingError(
-            f"rack {rack.model.name} can draw more than its feeds carry",
-            where=rack.where("feeds"),
-            expected=f"at most {_kw(total_w)} continuously with all {len(usable_w)} feeds",
-            found=f"{_kw(drawn_w)} at full load",
-        )
-    elif len(usable_w) > 1 and drawn_w > degraded_w:
-        yield LoadingError(
-            f"rack {rack.model.name} is not redundant: without its largest feed the others are overloaded at full load",
-            where=rack.where("feeds"),
-            expected=f"at most {_kw(degraded_w)} with one feed lost",
-            found=f"{_kw(drawn_w)} at full load ({_kw(total_w)} with all feeds)",
-        )
-
-
-def _drawn_w(files: SiteFiles, rack: Loaded[Rack]) -> int:
-    budgets = (
-        files.blueprints[node.blueprint].model.power
-        for node in rack.model.nodes
-        if node.blueprint in files.blueprints and node.state in _DRAWING_STATES
-    )
-    return sum(budget.max_w for budget in budgets if budget is not None)
-
-
-def _kw(watts: float) -> str:
-    return f"{watts / 1000:.1f} kW"
