@@ -10,6 +10,7 @@ from metalwright.errors import BmcAnswerError, BmcRefusedError
 from metalwright.redfish.dialogue import write
 from metalwright.redfish.links import Topology, find
 from metalwright.redfish.state import BmcState
+from metalwright.redfish.tasks import result_of
 from metalwright.redfish.wire import Exchange, Request
 
 GENERATE = "#CertificateService.GenerateCSR"
@@ -82,7 +83,8 @@ def generate_request(
     """
     body = {**subject, "AlternativeNames": list(names), "CertificateCollection": {"@odata.id": offer.collection_uri}}
     request = Request("POST", str(offer.generate_uri), body, timeout_s=CSR_S)
-    answer = yield from write(state, request)
+    first = yield from write(state, request)
+    answer = yield from result_of(state, first, timeout_s=CSR_S)
     text = (answer.json_object() or {}).get("CSRString")
     if isinstance(text, str) and "-----BEGIN" in text:
         return text

@@ -99,6 +99,29 @@ def follow(state: BmcState, response: Response, *, timeout_s: float, poll_s: flo
         yield Sleep(delay_s)
 
 
+def result_of(state: BmcState, response: Response, *, timeout_s: float, poll_s: float = 1.0) -> Exchange[Response]:
+    """Return the answer that a request has in the end: ``response`` itself, or what its task monitor gives.
+
+    A monitor answers 202, or shows the running task, until it gives the result; a Task resource names its monitor.
+    Raises as :func:`follow`, and BmcAnswerError when ``timeout_s`` has passed or the monitor has vanished.
+    """
+    task = yield from follow(state, response, timeout_s=timeout_s, poll_s=poll_s)
+    if task is None:
+        return response
+    if not task.is_ended or task.state == "Gone":
+        raise BmcAnswerError(
+            "the BMC took the request for later and gave no result",
+            where=state.where("GET", task.uri),
+            expected=f"the result within {timeout_s:g} s",
+            found=f"task {task.state}",
+        )
+    answer = yield from perform(state, Request("GET", task.uri))
+    monitor = path_of((answer.json_object() or {}).get("TaskMonitor"))
+    if monitor is not None and monitor != task.uri:
+        answer = yield from perform(state, Request("GET", monitor))
+    return answer
+
+
 def _task_error(state: BmcState, task: Task) -> BmcRefusedError:
     texts = [f"{message.id} {message.text}".strip() for message in task.messages]
     return BmcRefusedError(

@@ -37,6 +37,7 @@ KINDS: dict[str, str] = {
     "clock-behind-ntp": "a read of the clock that NTP has not yet corrected",
     "address-ignored": "accepts a new address and stays where it is",
     "certificate-changed": "gets a new TLS certificate at once",
+    "request-by-task": "answers GenerateCSR by a task; the monitor of that has the signing request in the end",
     "certificate-ignored": "accepts a new TLS certificate and goes on with the old one",
     "certificate-late": "shows an installed TLS certificate `seconds` later",
 }

@@ -93,6 +93,29 @@ def test_the_authoritys_key_is_in_the_secret_store_alone(bench: Bench) -> None:
     assert stat.S_IMODE((state / "secrets.key").stat().st_mode) == 0o600
 
 
+def test_a_signing_request_that_comes_by_a_task_is_waited_for(bench: Bench) -> None:
+    bench.system.faults.set("request-by-task")
+    done = bench.run(**WANTED)
+    assert done.is_ok, done.text
+    assert pins(bench) == (fingerprint(bench), frozenset())
+    assert [record.status for record in bench.seen("POST", "GenerateCSR")] == [202]
+    assert len(bench.seen("GET", "TaskMonitors/CSR1")) == 3
+    assert bench.preview(**WANTED) == []
+
+
+def test_a_task_without_a_signing_request_fails_in_words(bench: Bench) -> None:
+    bench.rule("POST", "GenerateCSR$", status=202, headers={"Location": "/redfish/v1/TaskService/TaskMonitors/9"})
+    bench.rule("GET", "TaskMonitors/9$", status=200, body={"Name": "done"})
+    refused = bench.run(**WANTED)
+    assert not refused.is_ok
+    assert "the BMC made no signing request" in refused.text
+    bench.behave()
+    bench.rule("POST", "GenerateCSR$", status=202, headers={"Location": "/redfish/v1/TaskService/TaskMonitors/9"})
+    gone = bench.run(**WANTED)
+    assert not gone.is_ok
+    assert "gave no result" in gone.text
+
+
 def test_a_certificate_is_renewed_when_little_of_its_time_is_left(bench: Bench) -> None:
     assert bench.run(**WANTED).is_ok
     before = fingerprint(bench)

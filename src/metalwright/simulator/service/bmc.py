@@ -59,6 +59,8 @@ class TaskRecord:
     percent: int = 0
     ended: str | None = None
     messages: list[Json] = field(default_factory=list)
+    result: Json | None = None
+    """The answer of the request that the task carries out, as its monitor gives it."""
 
 
 class Bmc:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -13,10 +13,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from metalwright.simulator.service.answers import Json, refuse
+from metalwright.simulator.service.bmc import ROOT, Bmc, TaskRecord
 from metalwright.simulator.service.routes import Answer, Call
-
-if TYPE_CHECKING:
-    from metalwright.simulator.service.bmc import Bmc
 
 GENERATE = "CertificateService.GenerateCSR"
 REPLACE = "CertificateService.ReplaceCertificate"
@@ -45,7 +43,12 @@ async def generate(call: Call) -> Answer:
     if alternatives:
         request = request.add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
     text = request.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM).decode()
-    return Answer({"CertificateCollection": call.body["CertificateCollection"], "CSRString": text})
+    result = {"CertificateCollection": call.body["CertificateCollection"], "CSRString": text}
+    if call.bmc.system.faults.take("request-by-task") is None:
+        return Answer(result)
+    task = TaskRecord(f"CSR{len(call.bmc.tasks) + 1}", "Signing request", call.bmc.system.now(), result=result)
+    call.bmc.tasks[task.id] = task
+    return Answer(status=202, headers={"Location": f"{ROOT}/TaskService/TaskMonitors/{task.id}"})
 
 
 async def replace(call: Call) -> Answer:

@@ -15,6 +15,7 @@ def routes() -> list[Route]:
         Route(_PATH, read=_service),
         listing(f"{_PATH}/Tasks", "Task", "Tasks", lambda call: call.bmc.tasks),
         Route(f"{_PATH}/Tasks/{{id}}", read=_task, delete=_delete),
+        Route(f"{_PATH}/TaskMonitors/{{id}}", read=_monitor),
     ]
 
 
@@ -51,6 +52,18 @@ def _task(call: Call) -> Json:
     if task.ended is not None:
         body["EndTime"] = task.ended
     return body
+
+
+def _monitor(call: Call) -> Json:
+    """The result of the request; the first look finds the task still running."""
+    task = call.bmc.tasks.get(call.params["id"])
+    if task is None or task.result is None:
+        raise refuse("ResourceMissingAtURI", call.path)
+    if task.state == "Completed":
+        return task.result
+    running = _task(call)
+    task.state, task.percent, task.ended = "Completed", 100, call.bmc.system.now()
+    return running
 
 
 async def _delete(call: Call) -> Answer:
