@@ -25,8 +25,8 @@ test-lab: setup ## everything that boots virtual machines; writes docs/reference
 	@scripts/system-packages test
 	@scripts/until-done $(PY) -m scripts.lab_report
 
-soak: setup system-packages ## random kills and faults for SECONDS=600
-	@METALWRIGHT_SOAK_SECONDS="$(SECONDS)" scripts/until-done $(PY) -m pytest -m soak tests/simulator/provision
+soak: setup system-packages ## random kills and faults for SECONDS=600; writes bench/results/soak.json
+	@METALWRIGHT_SOAK_SECONDS="$(SECONDS)" METALWRIGHT_SOAK_REPORT=bench/results/soak.json scripts/until-done $(PY) -m pytest -m soak tests/simulator/provision
 
 lint: setup ## ruff and the import contracts
 	@.venv/bin/ruff check .
