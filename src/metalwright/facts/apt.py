@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypedDict
 
-from pyinfra.api import FactBase, QuoteString, StringCommand
+from pyinfra.api import QuoteString, StringCommand
 from pyinfra.api.exceptions import FactProcessError
+
+from metalwright.facts.answers import NodeFact
 
 
 class InstalledPackage(TypedDict):
@@ -16,7 +18,7 @@ class InstalledPackage(TypedDict):
     is_held: bool
 
 
-class InstalledVersions(FactBase[dict[str, InstalledPackage]]):
+class InstalledVersions(NodeFact[dict[str, InstalledPackage]]):
     """Package → what is installed; packages that are not (fully) installed are left out. No answer fails the host."""
 
     def command(self, packages: Sequence[str]) -> StringCommand:
@@ -36,7 +38,7 @@ class InstalledVersions(FactBase[dict[str, InstalledPackage]]):
         }
 
 
-class PackageCandidates(FactBase[dict[str, tuple[str, ...]]]):
+class PackageCandidates(NodeFact[dict[str, tuple[str, ...]]]):
     """Package → versions that the node's sources offer, newest first."""
 
     def command(self, packages: Sequence[str]) -> StringCommand:

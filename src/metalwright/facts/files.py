@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypedDict
 
-from pyinfra.api import FactBase, QuoteString, StringCommand
+from pyinfra.api import QuoteString, StringCommand
 from pyinfra.api.exceptions import FactProcessError
+
+from metalwright.facts.answers import NodeFact
 
 
 class FileState(TypedDict):
@@ -18,7 +20,7 @@ class FileState(TypedDict):
     sha256: str
 
 
-class FileStates(FactBase[dict[str, FileState]]):
+class FileStates(NodeFact[dict[str, FileState]]):
     """Path → state of each regular file that is there."""
 
     def command(self, paths: Sequence[str]) -> StringCommand:

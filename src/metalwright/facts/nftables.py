@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pyinfra.api import FactBase
 from pyinfra.api.exceptions import FactProcessError
 
 from metalwright.acceptance.readings import INPUT_POLICY, input_policy
+from metalwright.facts.answers import NodeFact
 
 
-class InputPolicy(FactBase[str | None]):
+class InputPolicy(NodeFact[str | None]):
     """``drop`` or ``accept``: what happens to packets to the node that no rule names; None without our table."""
 
     def command(self) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any, TypedDict
 
-from pyinfra.api import FactBase
 from pyinfra.api.exceptions import FactProcessError
 
 from metalwright.acceptance.readings import addresses_of
+from metalwright.facts.answers import NodeFact, all_marked, marked
 from metalwright.model.image import STAMP_PATH
 from metalwright.node_files import KEYS_DIRECTORY
 
@@ -20,7 +20,7 @@ class DeployedSystem(TypedDict):
     stamp: dict[str, Any] | None
 
 
-class System(FactBase[DeployedSystem]):
+class System(NodeFact[DeployedSystem]):
     """Who we are there, and what was deployed. A refused sudo is no answer and fails the host."""
 
     def command(self) -> str:
@@ -29,17 +29,31 @@ class System(FactBase[DeployedSystem]):
 
     def process(self, output: list[str]) -> DeployedSystem:
         """The user id, and JSON or nothing at all."""
-        text = _marked(output, "stamp:")
+        text = marked(output, "stamp:")
         try:
             stamp = json.loads(text) if text else None
         except ValueError as error:
             raise FactProcessError(f"{STAMP_PATH} is no JSON: {error}") from error
         if stamp is not None and not isinstance(stamp, dict):
             raise FactProcessError(f"{STAMP_PATH} is no JSON object")
-        return {"uid": int(_marked(output, "uid:")), "stamp": stamp}
+        return {"uid": int(marked(output, "uid:")), "stamp": stamp}
 
 
-class BootId(FactBase[str]):
+class RootAccess(NodeFact[str | None]):
+    """Why the login cannot become root without a password, in sudo's words; None when it can, or is root."""
+
+    def command(self) -> str:
+        """One marked line; ``sudo --non-interactive`` never asks."""
+        ask = "text=$(sudo --non-interactive true 2>&1) && echo root:yes"
+        return f'[ "$(id -u)" = 0 ] && echo root:yes || {{ {ask} || echo "$text" | sed -n \'$s/^/root:/p\'; }}'
+
+    def process(self, output: list[str]) -> str | None:
+        """``yes``, or the refusal."""
+        text = marked(output, "root:")
+        return None if text == "yes" else text or "sudo refused without a word"
+
+
+class BootId(NodeFact[str]):
     """The kernel's id of this boot."""
 
     def command(self) -> str:
@@ -48,10 +62,10 @@ class BootId(FactBase[str]):
 
     def process(self, output: list[str]) -> str:
         """The UUID as the kernel prints it."""
-        return _marked(output, "boot:")
+        return marked(output, "boot:")
 
 
-class Addresses(FactBase[dict[str, tuple[str, ...]]]):
+class Addresses(NodeFact[dict[str, tuple[str, ...]]]):
     """Interface → its global addresses with prefix length."""
 
     def command(self) -> str:
@@ -60,7 +74,7 @@ class Addresses(FactBase[dict[str, tuple[str, ...]]]):
 
     def process(self, output: list[str]) -> dict[str, tuple[str, ...]]:
         """See :func:`metalwright.acceptance.readings.addresses_of`."""
-        return addresses_of(_marked(output, "addresses:"))
+        return addresses_of(marked(output, "addresses:"))
 
 
 class Logins(TypedDict):
@@ -70,7 +84,7 @@ class Logins(TypedDict):
     keys: tuple[str, ...]
 
 
-class LoginNames(FactBase[Logins]):
+class LoginNames(NodeFact[Logins]):
     """Who exists, and who has keys."""
 
     def command(self) -> str:
@@ -79,22 +93,10 @@ class LoginNames(FactBase[Logins]):
 
     def process(self, output: list[str]) -> Logins:
         """There is always one account."""
-        rows = [line.split(":") for line in _all_marked(output, "account:")]
+        rows = [line.split(":") for line in all_marked(output, "account:")]
         if not rows:
             raise FactProcessError("/etc/passwd gave no answer")
         return {
             "accounts": {row[0]: int(row[2]) for row in rows if len(row) == 7},
-            "keys": _all_marked(output, "keys:"),
+            "keys": all_marked(output, "keys:"),
         }
-
-
-def _all_marked(output: list[str], mark: str) -> tuple[str, ...]:
-    return tuple(line.removeprefix(mark) for line in output if line.startswith(mark))
-
-
-def _marked(output: list[str], mark: str) -> str:
-    """The rest of the one line that begins with ``mark``; what a login shell prints around it does not count."""
-    found = _all_marked(output, mark)
-    if len(found) != 1:
-        raise FactProcessError(f"expected one line {mark}…, found {output[-3:]}")
-    return found[0].strip()

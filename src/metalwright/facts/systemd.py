@@ -5,26 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypedDict
 
-from pyinfra.api import FactBase, QuoteString, StringCommand
+from pyinfra.api import QuoteString, StringCommand
 from pyinfra.api.exceptions import FactProcessError
 
 from metalwright.acceptance.readings import unit_fault
+from metalwright.facts.answers import NodeFact
 
 PROPERTIES = "Id,LoadState,Type,ActiveState,SubState,Result,NRestarts,UnitFileState,ActiveEnterTimestampMonotonic"
 UPTIME = "Uptime="
 
 
 class UnitState(TypedDict):
-    """``fault``: why the unit is not well, ``None`` when it is. ``active_s``: seconds since it became active."""
+    """``fault``: why the unit is not well, ``None`` when it is. ``active_s``: seconds since it became active.
+
+    ``is_finished``: a oneshot unit that is over; it has nothing to stay up for.
+    """
 
     fault: str | None
     is_starting: bool
+    is_finished: bool
     is_enabled: bool
     restarts: int
     active_s: float
 
 
-class ServiceStates(FactBase[dict[str, UnitState]]):
+class ServiceStates(NodeFact[dict[str, UnitState]]):
     """Unit → its state, judged by type, state, sub-state and result together."""
 
     def command(self, units: Sequence[str]) -> StringCommand:
@@ -48,6 +53,7 @@ def _state(block: str, uptime_s: float) -> tuple[str, UnitState]:
     state: UnitState = {
         "fault": unit_fault(block),
         "is_starting": found.get("ActiveState") in ("activating", "reloading"),
+        "is_finished": found.get("Type") == "oneshot" and found.get("ActiveState") == "inactive",
         "is_enabled": found.get("UnitFileState") in ("enabled", "static", "alias", "indirect", "generated"),
         "restarts": int(found.get("NRestarts") or 0),
         "active_s": max(0.0, uptime_s - entered_s) if entered_s else 0.0,

@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 
 from pyinfra import host
-from pyinfra.api import FunctionCommand, QuoteString, StringCommand, operation
+from pyinfra.api import FunctionCommand, QuoteString, StringCommand
 
 from metalwright.errors import DeployError
 from metalwright.facts.system import LoginNames
 from metalwright.node_files import KEYS_DIRECTORY
 from metalwright.operations.differences import line, show_diff
-from metalwright.operations.failure import failure
+from metalwright.operations.failure import answer, failure, node_operation
 
 FIRST_PERSON_UID = 1000
 """Debian's accounts below it belong to the system."""
 
 
-@operation()
+@node_operation
 def people(names: Sequence[str], *, keep: Sequence[str] = ()) -> Generator[StringCommand | FunctionCommand, None, None]:
     """An account for each of ``names``; no key file of anybody but them and ``keep``.
 
     A name that an account of the system bears fails the host.
     """
-    found = host.get_fact(LoginNames)
+    found = answer(LoginNames)
     missing = [name for name in names if name not in found["accounts"]]
     for name in names:
         if found["accounts"].get(name, FIRST_PERSON_UID) < FIRST_PERSON_UID:

@@ -6,14 +6,14 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 from pyinfra import host
-from pyinfra.api import FunctionCommand, QuoteString, StringCommand, operation
+from pyinfra.api import FunctionCommand, QuoteString, StringCommand
 
 from metalwright.errors import DeployError
 from metalwright.facts.apt import InstalledPackage, InstalledVersions, PackageCandidates
 from metalwright.model.package import PackagePin
 from metalwright.node_files import LOCK_TIMEOUT_S
 from metalwright.operations.differences import line, show_diff
-from metalwright.operations.failure import failure
+from metalwright.operations.failure import answer, failure, node_operation
 
 APT_GET = "DEBIAN_FRONTEND=noninteractive apt-get --quiet --assume-yes"
 # `DPkg::Lock::Timeout` does not cover the lock of the package lists, so `update` waits for that one here.
@@ -30,7 +30,7 @@ done
 Commands = Generator[StringCommand | FunctionCommand, None, None]
 
 
-@operation()
+@node_operation
 def pinned(
     pins: Sequence[Mapping[str, Any]],
     *,
@@ -46,7 +46,7 @@ def pinned(
     """
     wanted = [PackagePin.model_validate(pin) for pin in pins]
     names = [*present, *(pin.name for pin in wanted)]
-    installed = host.get_fact(InstalledVersions, packages=names)
+    installed = answer(InstalledVersions, packages=names)
     missing = [pin for pin in wanted if not _is_met(pin, installed)]
     absent = [name for name in present if name not in installed]
     show_diff(_differences(wanted, missing, absent, installed))
@@ -88,7 +88,7 @@ def _install(
     lock_timeout_s: int,
 ) -> Commands:
     """Read what the sources offer (after the update, when this is no preview), install, read back."""
-    offered = host.get_fact(PackageCandidates, packages=[pin.name for pin in missing]) if missing else {}
+    offered = answer(PackageCandidates, packages=[pin.name for pin in missing]) if missing else {}
     chosen = {pin.name: pin.best_of(offered.get(pin.name, ())) for pin in missing}
     for pin in missing:
         if chosen[pin.name] is None:

@@ -10,20 +10,21 @@ import tarfile
 from collections.abc import Generator, Mapping, Sequence
 
 from pyinfra import host, logger
-from pyinfra.api import StringCommand, operation
+from pyinfra.api import StringCommand
 from pyinfra.facts.files import FileContents
 
 from metalwright.facts.files import FileState, FileStates
 from metalwright.operations.differences import line, show_diff
+from metalwright.operations.failure import answer, node_operation
 
 
-@operation()
+@node_operation
 def rendered(files: Sequence[Mapping[str, str]]) -> Generator[StringCommand, None, None]:
     """Each of ``files`` (``{"path", "text", "mode"}``) is there with this text and mode, owned by root.
 
     ``--diff`` shows what would change.
     """
-    states = host.get_fact(FileStates, paths=[item["path"] for item in files])
+    states = answer(FileStates, paths=[item["path"] for item in files])
     missing = [item for item in files if not _is_there(item, states.get(item["path"]))]
     show_diff(line(f"file {item['path']}", _found(item, states.get(item["path"])), "as rendered") for item in missing)
     for item in missing:

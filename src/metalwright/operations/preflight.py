@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-
 from pyinfra import host
-from pyinfra.api import FunctionCommand, operation
 
 from metalwright.errors import DeployError
-from metalwright.facts.system import System
+from metalwright.facts.system import RootAccess, System
 from metalwright.model.image import STAMP_PATH
-from metalwright.operations.failure import failure
+from metalwright.operations.failure import Commands, answer, failure, node_operation
 
 
-@operation()
-def deployed_node(node: str) -> Generator[FunctionCommand, None, None]:
-    """Root access, and the stamp of ``node``; else the host fails and nothing is changed."""
-    system = host.get_fact(System)
+@node_operation
+def deployed_node(node: str) -> Commands:
+    """Root access, and the stamp of ``node``; else the host fails and nothing is changed.
+
+    sudo is asked first, and without pyinfra's own sudo: that one would ask a person for a password.
+    """
+    refusal = answer(RootAccess, _sudo=False)
+    if refusal is not None:
+        yield failure(_no_root(node, refusal))
+        return
+    system = answer(System)
     stamp = system["stamp"]
     if system["uid"] != 0:
-        yield failure(
-            DeployError(
-                "commands do not run as root",
-                where=node,
-                expected="user id 0",
-                found=f"user id {system['uid']}",
-                hint="inventory/nodes.py sets _sudo; the login user needs sudo without a password",
-            )
-        )
+        yield failure(_no_root(node, f"user id {system['uid']}"))
     elif stamp is None or stamp.get("node") != node:
         yield failure(
             DeployError(
@@ -40,3 +36,13 @@ def deployed_node(node: str) -> Generator[FunctionCommand, None, None]:
         )
     else:
         host.noop(f"{node} is the deployed system and commands run as root")
+
+
+def _no_root(node: str, found: str) -> DeployError:
+    return DeployError(
+        "commands do not run as root",
+        where=node,
+        expected="user id 0",
+        found=found,
+        hint="inventory/nodes.py sets _sudo; the login user needs sudo without a password. Nothing was changed",
+    )

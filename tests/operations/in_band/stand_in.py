@@ -47,8 +47,9 @@ def commands_of(operation: Callable[..., Any], facts: dict[str, Any], **argument
 
 def run_function(command: FunctionCommand, facts: dict[str, Any]) -> None:
     """Run a function command as pyinfra does on the host."""
+    function, *arguments = command.args
     with ctx_host.use(StandInHost(facts)):
-        command.function(*command.args, **command.kwargs)
+        function(*arguments)
 
 
 def _text(command: StringCommand) -> str:

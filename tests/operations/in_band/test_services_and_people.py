@@ -8,6 +8,7 @@ import pytest
 from tests.operations.in_band.stand_in import commands_of, run_function
 
 from metalwright.errors import DeployError
+from metalwright.facts.answers import NO_ANSWER
 from metalwright.facts.systemd import UnitState
 from metalwright.operations import systemd
 from metalwright.operations.access import people
@@ -18,7 +19,9 @@ UNIT = "a.service"
 
 
 def state(**changes: Any) -> UnitState:
-    well: UnitState = {"fault": None, "is_starting": False, "is_enabled": True, "restarts": 0, "active_s": 60.0}
+    well: UnitState = {
+        "fault": None, "is_starting": False, "is_finished": False, "is_enabled": True, "restarts": 0, "active_s": 60.0,
+    }  # fmt: skip
     return well | changes  # type: ignore[return-value]  # a TypedDict with other values
 
 
@@ -34,8 +37,8 @@ def _no_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
 def wait(states: list[UnitState], limit_s: float = 60.0) -> None:
     """Let the waiting command of a stopped unit see one state after the other (the last one for ever)."""
     (_, waiting), _ = run_units({UNIT: state(fault="inactive/dead, result success")})
-    assert waiting.args[0] == [UNIT]
-    waiting.args[2] = limit_s
+    assert waiting.args[1] == [UNIT]
+    waiting.args[3] = limit_s
     seen = iter(states)
     last = states[-1]
     run_function(waiting, {"ServiceStates": lambda units: {UNIT: next(seen, last)}})
@@ -82,6 +85,10 @@ def test_a_unit_that_starts_for_ever_fails_at_the_limit() -> None:
         wait([state(fault="activating/start, result success", is_starting=True, active_s=0.0)], limit_s=0.0)
 
 
+def test_a_oneshot_unit_that_is_over_has_nothing_to_stay_up_for() -> None:
+    assert run_units({UNIT: state(is_finished=True, active_s=0.0)}) == ([], ["all units are well"])
+
+
 @pytest.mark.usefixtures("_no_sleep")
 def test_a_unit_that_takes_its_time_is_waited_for() -> None:
     starting = state(fault="activating/start, result success", is_starting=True, active_s=0.0)
@@ -120,11 +127,24 @@ def test_the_name_of_a_system_account_is_refused_before_anything_is_changed() ->
     ],
 )
 def test_another_system_is_refused_before_anything_is_changed(system: dict[str, Any], message: str) -> None:
-    (command,), _ = commands_of(deployed_node, {"System": system}, node="lab-1")
+    (command,), _ = commands_of(deployed_node, {"RootAccess": None, "System": system}, node="lab-1")
     with pytest.raises(DeployError, match=message):
+        run_function(command, {})
+
+
+def test_a_refused_sudo_fails_the_host_in_its_own_words() -> None:
+    (command,), _ = commands_of(deployed_node, {"RootAccess": "sudo: a password is required"}, node="lab-1")
+    with pytest.raises(DeployError, match="commands do not run as root") as caught:
+        run_function(command, {})
+    assert caught.value.found == "sudo: a password is required"
+
+
+def test_a_fact_without_an_answer_fails_the_host() -> None:
+    (command,), _ = commands_of(running, {"ServiceStates": NO_ANSWER}, units=[UNIT])
+    with pytest.raises(DeployError, match="ServiceStates gave no answer"):
         run_function(command, {})
 
 
 def test_the_right_system_is_let_through() -> None:
     system = {"uid": 0, "stamp": {"node": "lab-1"}}
-    assert commands_of(deployed_node, {"System": system}, node="lab-1")[0] == []
+    assert commands_of(deployed_node, {"RootAccess": None, "System": system}, node="lab-1")[0] == []

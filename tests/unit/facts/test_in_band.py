@@ -82,6 +82,7 @@ def test_units_are_told_apart_and_aged() -> None:
         "a.service": {
             "fault": None,
             "is_starting": False,
+            "is_finished": False,
             "is_enabled": True,
             "restarts": 2,
             "active_s": 60.5,
@@ -89,6 +90,7 @@ def test_units_are_told_apart_and_aged() -> None:
         "b.service": {
             "fault": "failed/failed, result exit-code",
             "is_starting": False,
+            "is_finished": False,
             "is_enabled": False,
             "restarts": 0,
             "active_s": 0.0,
