@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import sqlite3
+import ssl
+import subprocess
+import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from tests.simulator.provision.world import Options, World, world
+
+from metalwright.demo.site import BMC_PORT, FACTORY_USER
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -156,24 +164,84 @@ def test_rv_01_a_plan_that_was_edited_or_no_longer_holds_is_refused_before_the_f
     assert len(racked.writes(racked.machine)) == before
 
 
-def test_rv_08_a_plan_holds_across_a_merge_that_changes_no_content(racked: World, tmp_path: Path) -> None:
-    """Binds a plan to values alone: commits, comments, key order and times do not count."""
+def by_hand(racked: World, method: str, path: str, body: object) -> None:
+    """What somebody at the BMC's own page does meanwhile, with the login of the factory."""
+    login = base64.b64encode(f"{FACTORY_USER}:Factory-pass-1".encode()).decode()
+    request = urllib.request.Request(
+        f"https://{racked.demo.racked_bmc(racked.machine)}:{BMC_PORT}/redfish/v1/Systems/1{path}",
+        json.dumps(body).encode(),
+        {"Authorization": f"Basic {login}", "Content-Type": "application/json"},
+        method=method,
+    )
+    unchecked = ssl.create_default_context()
+    unchecked.check_hostname, unchecked.verify_mode = False, ssl.CERT_NONE
+    with urllib.request.urlopen(request, context=unchecked, timeout=30) as answer:
+        assert answer.status < 300
+
+
+def set_profile(racked: World, value: str) -> None:
+    """Set the BIOS attribute SysProfile and let it take effect; the machine is off again afterwards."""
+    by_hand(racked, "PATCH", "/Bios/Settings", {"Attributes": {"SysProfile": value}})
+    for kind in ("On", "ForceOff"):
+        by_hand(racked, "POST", "/Actions/ComputerSystem.Reset", {"ResetType": kind})
+        time.sleep(1)
+
+
+def test_rv_01_a_value_that_moved_on_the_machine_is_named_and_nothing_is_written(racked: World, tmp_path: Path) -> None:
+    """Reads the machine again: a BIOS value that somebody set after the review stops the plan, by its name."""
     plan = tmp_path / "plan.json"
     assert racked.run("plan", "lab-1", "-o", str(plan))[0] == 0
-    site = racked.demo.root / "inventory/site.yaml"
+    set_profile(racked, "Custom")
+    before = len(racked.writes(racked.machine))
+    try:
+        allowed = ("--allow", "reboot", "--allow", "re-image")
+        code, text = racked.run("provision", "--plan", str(plan), *allowed)
+        assert (code, "no longer holds" in text) == (1, True), text
+        assert "BIOS SysProfile" in text
+        assert "Balanced" in text
+        assert "Custom" in text
+        assert len(racked.writes(racked.machine)) == before
+    finally:
+        set_profile(racked, "Balanced")
+
+
+def test_rv_08_a_plan_holds_across_a_merge_that_changes_no_content(racked: World, tmp_path: Path) -> None:
+    """Binds a plan to values alone: merges, squashes, comments, key order and times do not count."""
+    root, plan = racked.demo.root, tmp_path / "plan.json"
+    git(root, "init", "-qb", "main")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "as racked")
+    git(root, "switch", "-qc", "review")
+    site = root / "inventory/site.yaml"
     text = site.read_text()
     lines = [line for line in text.splitlines() if line]
     assert lines[-1][0] not in " -#", "the last key has to stand on one line"
     site.write_text("\n".join(["# reviewed", lines[-1], *lines[:-1]]) + "\n")
+    git(root, "commit", "-qam", "other order, a comment")
+    assert racked.run("plan", "lab-1", "-o", str(plan))[0] == 0
     try:
+        git(root, "switch", "-q", "main")
+        git(root, "merge", "-q", "--no-ff", "-m", "Merge what was reviewed", "review")
+        merged = git(root, "rev-parse", "HEAD")
         again = tmp_path / "again.json"
         assert racked.run("plan", "lab-1", "-o", str(again))[0] == 0
+        assert again.read_bytes() == plan.read_bytes()
+        git(root, "reset", "-q", "--hard", "HEAD~1")
+        git(root, "merge", "-q", "--squash", "review")
+        git(root, "commit", "-qm", "Squashed")
+        assert git(root, "rev-parse", "HEAD") != merged
+        assert git(root, "rev-parse", "HEAD^{tree}") == git(root, "rev-parse", "review^{tree}")
         allowed = ("--allow", "reboot", "--allow", "re-image")
         code, said = racked.run("provision", "--plan", str(plan), *allowed, "--until", "match")
+        assert (code, "no longer holds" in said) == (0, False), said
     finally:
         site.write_text(text)
-    assert again.read_bytes() == plan.read_bytes()
-    assert (code, "no longer holds" in said) == (0, False), said
+
+
+def git(root: Path, *arguments: str) -> str:
+    identity = ["-c", "user.name=t", "-c", "user.email=t@example.net"]
+    done = subprocess.run(["git", "-C", str(root), *identity, *arguments], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
 
 
 def test_a_node_that_is_to_be_left_alone_is_refused_by_name_and_skipped_in_its_rack(racked: World) -> None:
