@@ -14,6 +14,7 @@ from tests.docs.console_blocks import PAGES, ROOT
 
 from metalwright import errors
 from metalwright.lifecycle import decisions
+from metalwright.loading.schemas import SCHEMA_NAMES, json_schema
 from metalwright.model.agent_protocol import FailureCode
 from metalwright.model.phase import NodeState, Phase
 from metalwright.runner.turn import failure_code
@@ -143,3 +144,15 @@ def test_every_command_that_a_page_names_exists(page: Path) -> None:
     known = set(re.findall(r"^## metalwright ([\w-]+)", commands, re.MULTILINE))
     named = set(re.findall(r"`metalwright ([a-z-]+)", page.read_text(encoding="utf-8")))
     assert named - known == set()
+
+
+@pytest.mark.parametrize("name", SCHEMA_NAMES)
+def test_every_field_of_a_schema_has_a_sentence_and_an_example(name: str) -> None:
+    schema = json_schema(name)
+    bare = [
+        f"{title}.{field}"
+        for title, part in {name: schema, **schema.get("$defs", {})}.items()
+        for field, value in part.get("properties", {}).items()
+        if not value.get("description") or not value.get("examples")
+    ]
+    assert bare == [], "write them into src/metalwright/loading/field_texts/*.toml"

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, RootModel
 
 from metalwright.errors import LoadingError
+from metalwright.loading.field_texts import described
 from metalwright.loading.files import write_atomically
 from metalwright.model.base import Frozen
 from metalwright.model.blueprint import Blueprint
@@ -51,7 +52,8 @@ _PRINTED: Mapping[str, type[BaseModel]] = {
     "review": Review,
     "certificate": Certificate,
 }
-SCHEMA_NAMES = (*_WRITTEN, *_PRINTED)
+MODELS: Mapping[str, type[BaseModel]] = {**_WRITTEN, **_PRINTED}
+SCHEMA_NAMES = tuple(MODELS)
 
 
 def json_schema(name: str) -> dict[str, Any]:
@@ -61,11 +63,10 @@ def json_schema(name: str) -> dict[str, Any]:
         KeyError: no such schema.
     """
     if name in _WRITTEN:
-        schema = _WRITTEN[name].model_json_schema(by_alias=True, mode="validation")
-        schema = _readable_text(schema)
+        schema = _readable_text(_WRITTEN[name].model_json_schema(by_alias=True, mode="validation"))
     else:
         schema = _PRINTED[name].model_json_schema(by_alias=True, mode="serialization")
-    return {"$schema": DIALECT, **schema}
+    return {"$schema": DIALECT, **described(schema, MODELS[name].__name__)}
 
 
 def write_schemas(directory: Path) -> tuple[Path, ...]:
