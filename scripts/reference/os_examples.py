@@ -6,7 +6,13 @@ from datetime import UTC, datetime
 
 from scripts.reference.examples import Example, after
 
-from metalwright.lifecycle.observations import AcceptObservation, ReadyObservation, SoftwareObservation
+from metalwright.lifecycle import History
+from metalwright.lifecycle.observations import (
+    AcceptObservation,
+    ReadyObservation,
+    RestartView,
+    SoftwareObservation,
+)
 from metalwright.model.certificate import Certificate, TestResult, TestVerdict
 from metalwright.model.phase import Phase
 
@@ -28,10 +34,27 @@ def _accept(verdict: TestVerdict | None, *, is_valid: bool = False, changed: boo
     return AcceptObservation("sha256:r", _certificate(verdict) if verdict else None, is_valid, changed)
 
 
+_APPLIED_AND_RESTARTED = History({"software": 1, "restart": 1})
+
+
+def _restart(view: RestartView) -> SoftwareObservation:
+    return SoftwareObservation("sha256:r", None, view)
+
+
 OS_EXAMPLES: dict[Phase, tuple[Example, ...]] = {
     Phase.SOFTWARE: (
         Example("always, at first", SoftwareObservation("sha256:r", "sha256:r")),
         Example("the deploys succeeded", SoftwareObservation("sha256:r", None), after("software")),
+        Example("they ask for a restart", _restart(RestartView(("the driver",))), after("software")),
+        Example("it goes down", _restart(RestartView(("the driver",))), _APPLIED_AND_RESTARTED),
+        Example("it does not answer", _restart(RestartView(None)), _APPLIED_AND_RESTARTED),
+        Example("it is up again", _restart(RestartView((), is_new_boot=True)), _APPLIED_AND_RESTARTED),
+        Example(
+            "applied once more after it",
+            _restart(RestartView((), is_new_boot=True)),
+            History({"software": 2, "restart": 1}),
+        ),
+        Example("it asks again", _restart(RestartView(("the driver",), is_new_boot=True)), _APPLIED_AND_RESTARTED),
     ),
     Phase.ACCEPT: (
         Example("a valid certificate, software unchanged", _accept("PASS", is_valid=True)),

@@ -278,11 +278,21 @@ class ImageObservation:
 
 
 @dataclass(frozen=True)
+class RestartView:
+    """Why the running system waits for a restart (``None``: it does not answer), and whether it already had one."""
+
+    reasons: tuple[str, ...] | None = ()
+    is_new_boot: bool = False
+    detail: str = ""
+
+
+@dataclass(frozen=True)
 class SoftwareObservation:
-    """Whether the recipe that was last accepted on this node is the present one."""
+    """Whether the recipe that was last accepted on this node is the present one, and what waits for a restart."""
 
     recipe: str
     accepted_recipe: str | None
+    restart: RestartView = RestartView()
 
     def changes(self) -> tuple[Change, ...]:
         """A new recipe means that the deploys have something to do."""

@@ -20,6 +20,7 @@ from metalwright.lifecycle.observations import (
     SoftwareObservation,
     UndrainView,
 )
+from metalwright.lifecycle.software import decide_software
 from metalwright.lifecycle.timing import Timing
 from metalwright.matching.witnesses import PERSON, witness_of
 
@@ -50,7 +51,7 @@ def decide(observation: Observation, history: History, timing: Timing) -> Decisi
         case ImageObservation():
             return decide_image(observation, history, timing)
         case SoftwareObservation():
-            return _software(history)
+            return decide_software(observation, history, timing)
         case AcceptObservation():
             return _accept(observation, history)
         case ReadyObservation():
@@ -164,12 +165,6 @@ def _harden(seen: HardenObservation, history: History) -> Decision:
         return Done({"not taken by this BMC": ", ".join(item.what for item in seen.deviations)})
     names = ", ".join(item.what for item in seen.deviations)
     return _act_once(history, Act("harden", names, Effect.WRITE), f"still not as wanted: {names}")
-
-
-def _software(history: History) -> Decision:
-    if history.count("software"):
-        return Done({})
-    return Act("software", "apply the software recipe", Effect.WRITE)
 
 
 def _accept(seen: AcceptObservation, history: History) -> Decision:

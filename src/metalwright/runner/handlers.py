@@ -31,6 +31,7 @@ from metalwright.runner.observe_bmc import BmcObserver
 from metalwright.runner.observe_os import look_at_os
 from metalwright.runner.os_evidence import keep_os_evidence
 from metalwright.runner.pyinfra_process import Preview, PyinfraCall, PyinfraResult, preview_pyinfra, run_pyinfra
+from metalwright.runner.restarting import Restarting
 from metalwright.ssh import record_host_key
 from metalwright.workspace import Workspace
 
@@ -73,6 +74,7 @@ class NodeHandlers:
         self.bios = BiosWatch(self.workspace, self.node)
         purpose = self.purpose
         self.draining = Draining(self.workspace, self.node, purpose.run, purpose.is_rebuild, purpose.undrained)
+        self.restarting = Restarting(self.workspace, self.node)
         self.accepting = Accepting(self.workspace, self.node, self.purpose.run, self.bmc)
 
     def observe(self, phase: Phase, deferred: tuple[str, ...]) -> Observation:
@@ -108,11 +110,14 @@ class NodeHandlers:
                 return self.accepting.accept()
             case "record":
                 return self.accepting.record()
+            case "restart":
+                return self.restarting.restart()
             case "undrain":
                 return self.draining.undrain()
             case "software":
                 result = run_pyinfra(self._call(OS_INVENTORY, act.name, SOFTWARE_TIMEOUT_S))
-                self.software_changed = result.did_change
+                self.software_changed |= result.did_change
+                self.restarting.is_applied = True
                 self.workspace.require_unchanged(self.node)
             case _:
                 result = run_pyinfra(self._call(BMC_INVENTORY, act.name, BMC_TIMEOUT_S))
@@ -247,7 +252,8 @@ class NodeHandlers:
 
     def _software(self) -> SoftwareObservation:
         known = self.workspace.repository.known_good.of_node(self.node)
-        return SoftwareObservation(self.workspace.recipe(self.node), known.recipe if known else None)
+        accepted = known.recipe if known else None
+        return SoftwareObservation(self.workspace.recipe(self.node), accepted, self.restarting.look())
 
     def _call(self, inventory: str, name: str, timeout_s: float) -> PyinfraCall:
         run, lock = self.purpose.run, self.lock

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from metalwright.lifecycle import Act, Done, Effect, Failed, History, Timing, Wait, decide
+from metalwright.lifecycle import Act, Decision, Done, Effect, Failed, History, Timing, Wait, decide
 from metalwright.lifecycle.observations import (
     AcceptObservation,
     AddressObservation,
@@ -20,6 +20,7 @@ from metalwright.lifecycle.observations import (
     IdentifyObservation,
     MatchObservation,
     ReadyObservation,
+    RestartView,
     SoftwareObservation,
     VersionCheck,
 )
@@ -154,6 +155,41 @@ def test_software_runs_in_every_invocation_because_only_the_machine_knows() -> N
     view = SoftwareObservation("sha256:r", "sha256:r")
     assert isinstance(decide(view, History(), TIMING), Act)
     assert isinstance(decide(view, History({"software": 1}), TIMING), Done)
+
+
+def software(view: RestartView, **acts: int) -> Decision:
+    return decide(SoftwareObservation("sha256:r", None, view), History(acts), TIMING)
+
+
+def test_a_system_that_waits_for_a_restart_gets_one_and_then_the_recipe_again() -> None:
+    waits, is_up = RestartView(("the driver",)), RestartView((), is_new_boot=True)
+    first = software(waits, software=1)
+    assert isinstance(first, Act)
+    assert (first.name, first.effect, first.why) == ("restart", Effect.RESET, "restart the system: the driver")
+    assert isinstance(software(waits, software=1, restart=1), Wait)
+    assert isinstance(software(RestartView(None), software=1, restart=1), Wait)
+    again = software(is_up, software=1, restart=1)
+    assert isinstance(again, Act)
+    assert again.name == "software"
+    assert software(is_up, software=2, restart=1) == Done({"restarted": True})
+
+
+def test_a_system_that_asks_for_a_second_restart_is_left_alone() -> None:
+    for applied in (1, 2):
+        stopped = software(RestartView(("the driver",), is_new_boot=True), software=applied, restart=1)
+        assert isinstance(stopped, Failed)
+        assert (stopped.code, stopped.found) == ("restart-again", "the driver")
+
+
+def test_a_system_that_does_not_restart_or_come_back_fails_after_its_time() -> None:
+    same, gone = (
+        software(RestartView(("x",)), software=1, restart=1),
+        software(RestartView(None), software=1, restart=1),
+    )
+    assert isinstance(same, Wait)
+    assert isinstance(gone, Wait)
+    assert [wait.when_over.code for wait in (same, gone)] == ["not-restarted", "os-silent"]
+    assert same.limit_s == gone.limit_s == TIMING.os_boot_s
 
 
 @pytest.mark.parametrize("changed", [False, True])
