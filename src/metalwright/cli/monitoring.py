@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
 import tempfile
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +12,8 @@ import typer
 from rich.table import Table
 
 from metalwright.cli.context import CliContext, print_json
-from metalwright.loading import load_site
+from metalwright.errors import UsageError
+from metalwright.loading import load_site, write_atomically
 from metalwright.monitoring import (
     ProgramVerdict,
     check_with_programs,
@@ -18,6 +21,10 @@ from metalwright.monitoring import (
     read_alerts,
     write_files,
 )
+from metalwright.runner.bmc_metrics import sweep_bmcs
+from metalwright.runner.metrics_server import MetricsServer
+from metalwright.secrets.value import redact
+from metalwright.workspace import open_workspace
 
 EXIT_DIFFERENCE = 2
 
@@ -93,6 +100,62 @@ def check_command(
         for verdict in verdicts:
             _print_verdict(verdict)
     return 1 if any(verdict.verdict == "FAIL" for verdict in verdicts) else 0
+
+
+@group.command("bmc-metrics")
+def bmc_metrics_command(
+    context: typer.Context,
+    nodes: Annotated[list[str] | None, typer.Argument(metavar="[NODE…]", help="Nodes; default: all in use.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Write a text file for node_exporter instead, whole or not at all."),
+    ] = None,
+    listen: Annotated[str | None, typer.Option("--listen", help="Serve HOST:PORT/metrics until Ctrl-C.")] = None,
+    interval: Annotated[float, typer.Option("--interval", min=10, help="With --listen: seconds between sweeps.")] = 300,
+    events: Annotated[int, typer.Option("--events", min=0, help="Newest entries of each event log; 0: none.")] = 50,
+) -> None:
+    """Ask the BMCs for temperatures, fans, power supplies, power and events, and print them for Prometheus.
+
+    What a BMC does not tell has no series, and one that does not answer only says that it does not. BMCs without a
+    pinned certificate are not asked; a refused password is not sent again. With them come the node's state, the end of
+    its certificate and what its blueprint expects. Reads only.
+    """
+    cli: CliContext = context.obj
+    if listen is not None:
+        if nodes or out:
+            raise UsageError("--listen serves all nodes", where="--listen", hint="leave out NODE and --out")
+        _serve(cli, listen, interval, events)
+        return
+    with open_workspace(cli.site) as workspace:
+        sweep = sweep_bmcs(workspace, tuple(nodes or ()), newest_events=events)
+    for note in sweep.notes:
+        cli.err.print(redact(note), markup=False)
+    text = sweep.text(sweep.at)
+    if out is not None:
+        write_atomically(out, text)
+    else:
+        typer.echo(text, nl=False)
+
+
+def _serve(cli: CliContext, listen: str, interval_s: float, newest_events: int) -> None:
+    host, _, port = listen.rpartition(":")
+    if not host or not port.isdecimal():
+        raise UsageError("this is not an address to listen on", where=listen, expected="HOST:PORT")
+    server = MetricsServer(
+        cli.site,
+        interval_s=interval_s,
+        newest_events=newest_events,
+        tell=lambda note: cli.err.print(note, markup=False),
+    )
+    cli.err.print(f"metrics of the BMCs on http://{listen}/metrics", markup=False)
+    asyncio.run(_until_signal(server, host.strip("[]"), int(port)))
+
+
+async def _until_signal(server: MetricsServer, host: str, port: int) -> None:
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    await server.run(host, port, stop)
 
 
 def _print_verdict(verdict: ProgramVerdict) -> None:

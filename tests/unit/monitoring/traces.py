@@ -148,7 +148,7 @@ class Exporters:
             value = item.at(minute)
             if item.name == "up" or value is None:
                 continue
-            if item.name.endswith(("_timestamp_seconds", "_mtime_seconds")):
+            if item.name.endswith(("sweep_timestamp_seconds", "expiry_timestamp_seconds", "_mtime_seconds")):
                 value = time.time() - (60 * min(minute, MINUTES) - value)
             own = re.sub(r'(^|,)(node|job)="[^"]*"', "", item.labels).strip(",")
             case = f'case="{item.case}"' + (f',node="{item.case}-{item.node}"' if item.node else "")

@@ -26,25 +26,33 @@ async def read_psus(walk: Walk, host: Host) -> tuple[Psu, ...] | None:
 async def _of_chassis(walk: Walk, chassis: Resource) -> list[Psu] | None:
     subsystem = await walk.resource(chassis.link("PowerSubsystem"))
     listing = await walk.listing(subsystem.link("PowerSupplies") if subsystem is not None else None)
+    supplies = await present_supplies(walk, chassis)
+    hidden = [Psu(slot=uri.rstrip("/").rpartition("/")[2]) for uri in listing.unreadable]
+    return None if supplies is None else [*map(_psu, supplies), *hidden]
+
+
+async def present_supplies(walk: Walk, chassis: Resource) -> tuple[Resource, ...] | None:
+    """The power supplies in a chassis that can be read; ``None`` where it says nothing about any."""
+    subsystem = await walk.resource(chassis.link("PowerSubsystem"))
+    listing = await walk.listing(subsystem.link("PowerSupplies") if subsystem is not None else None)
     if listing.resources or listing.unreadable:
-        hidden = [Psu(slot=uri.rstrip("/").rpartition("/")[2]) for uri in listing.unreadable]
-        return [*_present(listing.resources), *hidden]
+        return _present(listing.resources)
     power = await walk.resource(chassis.link("Power"))
     supplies = power.objects("PowerSupplies") if power is not None else ()
     if power is None or not isinstance(power.raw("PowerSupplies"), list):
-        return [] if listing.is_known else None
+        return () if listing.is_known else None
     if supplies and not any(_says_something(supply) or supply.is_absent for supply in supplies):
         walk.note(power.uri, f"{len(supplies)} power supplies are listed without any property: {UNKNOWN}")
         return None
     return _present(supplies)
 
 
-def _present(supplies: tuple[Resource, ...]) -> list[Psu]:
-    return [
-        _psu(supply)
+def _present(supplies: tuple[Resource, ...]) -> tuple[Resource, ...]:
+    return tuple(
+        supply
         for supply in supplies
         if not supply.is_absent and _says_something(supply) and not quirks.is_dummy_power_supply(supply.text("Model"))
-    ]
+    )
 
 
 def _says_something(supply: Resource) -> bool:
@@ -61,7 +69,7 @@ def _psu(supply: Resource) -> Psu:
     supply.note_health()
     ratings = [item.positive("CapacityWatts") or 0 for item in supply.objects("InputRanges")]
     psu = Psu(
-        slot=_slot(supply),
+        slot=supply_slot(supply),
         manufacturer=supply.text("Manufacturer"),
         model=supply.text("Model"),
         watts=supply.positive("PowerCapacityWatts") or max(ratings, default=0) or None,
@@ -71,7 +79,7 @@ def _psu(supply: Resource) -> Psu:
     return psu
 
 
-def _slot(supply: Resource) -> str | None:
+def supply_slot(supply: Resource) -> str | None:
     """Supplies embedded in Power have no id of their own: a Name with a number in it, else their place in the list."""
     if "#" not in supply.uri:
         return supply.slot

@@ -44,7 +44,7 @@ async def read_reports(
     """
     with Walk(reader, read_budget) as walk:
         estate = await read_estate(walk)
-        return await together(_report(walk, estate, host, address, parts) for host in estate.hosts)
+        return await together(host_report(walk, estate, host, address, parts) for host in estate.hosts)
 
 
 _READERS: dict[Part, Callable[[Walk, Host], Coroutine[Any, Any, Any]]] = {
@@ -57,9 +57,10 @@ _READERS: dict[Part, Callable[[Walk, Host], Coroutine[Any, Any, Any]]] = {
 }
 
 
-async def _report(
+async def host_report(
     walk: Walk, estate: Estate, host: Host, address: str | None, parts: Collection[Part]
 ) -> HardwareReport:
+    """The report of one host, with ``parts``; see :func:`read_reports`."""
     reading: dict[str, Coroutine[Any, Any, Any]] = {"bmc": read_bmc(walk, estate, host, address)}
     reading |= {part: read(walk, host) for part, read in _READERS.items() if part in parts}
     if "firmware" in parts:

@@ -1,0 +1,155 @@
+"""``monitoring bmc-metrics`` against simulated BMCs: what Prometheus gets, and what the BMC saw."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.simulator.discovery.sites import (
+    SiteOnDisk,
+    environment_of,
+    logins_at,
+    machine,
+    make_site,
+    node_of,
+    port_of,
+)
+
+from metalwright.simulator.running import RunningService, service_in_thread
+
+ADDRESS = "127.104.2.1"
+
+
+@pytest.fixture
+def bmc() -> Iterator[RunningService]:
+    with service_in_thread(machine(1), ADDRESS) as service:
+        yield service
+
+
+def site_of(root: Path, service: RunningService) -> SiteOnDisk:
+    return make_site(root, [node_of(machine(1), bmc_address=ADDRESS)], port_of(service))
+
+
+def pinned(site: SiteOnDisk) -> SiteOnDisk:
+    """The certificate is pinned by whoever looks first and finds the right machine."""
+    assert site.run("inspect", "lab-1").code == 0
+    return site
+
+
+def values(text: str) -> dict[str, str]:
+    rows = [line.rpartition(" ") for line in text.splitlines() if line and not line.startswith("#")]
+    return {name: value for name, _, value in rows}
+
+
+LABELS = 'node="lab-1",rack="r1",blueprint="lab-vm@1.0.0",role="lab"'
+
+
+def test_a_sweep_tells_sensors_supplies_and_events_and_logs_out(bmc: RunningService, tmp_path: Path) -> None:
+    run = pinned(site_of(tmp_path, bmc)).run("monitoring", "bmc-metrics")
+    assert (run.code, run.err) == (0, "")
+    found = values(run.out)
+    assert found[f"metalwright_bmc_up{{{LABELS}}}"] == "1"
+    assert found[f"metalwright_bmc_login_refused{{{LABELS}}}"] == "0"
+    assert found[f'metalwright_bmc_inlet_celsius{{{LABELS},sensor="Intake"}}'] == "22"
+    assert found[f"metalwright_bmc_psus{{{LABELS}}}"] == "2"
+    assert f'metalwright_bmc_event_log_entries{{{LABELS},severity="critical"}}' in found
+    assert bmc.bmc.gate.sessions == {}
+
+
+def test_the_text_file_is_written_whole_and_replaced(bmc: RunningService, tmp_path: Path) -> None:
+    site, out = pinned(site_of(tmp_path / "site", bmc)), tmp_path / "bmc.prom"
+    out.write_text("old\n")
+    run = site.run("monitoring", "bmc-metrics", "lab-1", "--out", str(out), "--events", "0")
+    assert (run.code, run.out) == (0, "")
+    assert "metalwright_bmc_up" in out.read_text()
+    assert "old" not in out.read_text()
+    assert "event_log" not in out.read_text()
+    assert [path.name for path in out.parent.iterdir()] == sorted(["bmc.prom", "site"])
+
+
+def test_a_bmc_that_does_not_answer_has_one_value_and_it_is_not_well(tmp_path: Path) -> None:
+    with service_in_thread(machine(1), ADDRESS) as service:
+        site = pinned(site_of(tmp_path, service))
+    run = site.run("monitoring", "bmc-metrics")
+    assert run.code == 0
+    assert {name.partition("{")[0]: value for name, value in values(run.out).items() if "_bmc_" in name} == {
+        "metalwright_bmc_up": "0",
+        "metalwright_bmc_login_refused": "0",
+    }
+    assert run.err.startswith("lab-1: ")
+
+
+def test_a_refused_password_is_sent_once_and_then_not_again(bmc: RunningService, tmp_path: Path) -> None:
+    site = pinned(site_of(tmp_path, bmc))
+    before = logins_at(bmc)
+    runs = [site.run("monitoring", "bmc-metrics", factory="wrong-secret") for _ in range(3)]
+    for run in runs:
+        found = values(run.out)
+        assert found[f"metalwright_bmc_login_refused{{{LABELS}}}"] == "1"
+        assert found[f"metalwright_bmc_up{{{LABELS}}}"] == "0"
+    assert logins_at(bmc)[len(before) :] == ["LoginRefused"]
+
+
+def test_a_bmc_whose_certificate_nobody_pinned_is_not_asked(bmc: RunningService, tmp_path: Path) -> None:
+    run = site_of(tmp_path, bmc).run("monitoring", "bmc-metrics")
+    assert "no pinned certificate" in run.err
+    assert "metalwright_bmc_up" not in run.out
+    assert logins_at(bmc) == []
+
+
+def test_another_machine_behind_the_address_is_not_taken_for_the_node(bmc: RunningService, tmp_path: Path) -> None:
+    site = pinned(site_of(tmp_path, bmc))
+    rack = site.root / "inventory/racks/r1.yaml"
+    rack.write_text(rack.read_text().replace("LAB0001X", "LAB0007X"))
+    run = site.run("monitoring", "bmc-metrics")
+    found = values(run.out)
+    assert found[f"metalwright_bmc_up{{{LABELS}}}"] == "0"
+    assert not any("celsius" in name for name in found)
+    assert "another machine" in run.err
+
+
+def test_prometheus_reads_it_over_http_until_it_is_stopped(bmc: RunningService, tmp_path: Path) -> None:
+    site = pinned(site_of(tmp_path, bmc))
+    with socket.create_server((ADDRESS, 0)) as probe:
+        port = probe.getsockname()[1]
+    words = ["--site", str(site.root), "monitoring", "bmc-metrics", "--listen", f"{ADDRESS}:{port}"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "metalwright.cli", *words],
+        env=environment_of({"FACTORY": "factory-secret"}),
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        text = _page(f"http://{ADDRESS}:{port}/metrics")
+    finally:
+        os.kill(process.pid, signal.SIGTERM)
+    out, err = process.communicate(timeout=20)
+    assert values(text)[f"metalwright_bmc_up{{{LABELS}}}"] == "1"
+    assert (process.returncode, out) == (0, "")
+    assert "factory-secret" not in err + text
+
+
+def _page(url: str) -> str:
+    end = time.time() + 40
+    while time.time() < end:
+        try:
+            with urllib.request.urlopen(url, timeout=5) as answer:
+                return str(answer.read().decode())
+        except OSError:
+            time.sleep(0.3)
+    raise AssertionError(f"{url} showed nothing within 40 s")
+
+
+@pytest.mark.parametrize("listen", ["9478", ":9478", "host:", "127.0.0.1:x"])
+def test_what_is_no_address_is_wrong_usage(listen: str, tmp_path: Path) -> None:
+    assert make_site(tmp_path, []).run("monitoring", "bmc-metrics", "--listen", listen).code == 64
