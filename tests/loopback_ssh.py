@@ -107,8 +107,15 @@ class LoopbackServer(paramiko.ServerInterface):
 @pytest.fixture
 def ssh_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackServer]:
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
-    client_key = make_key(tmp_path / "client")
-    server = LoopbackServer(make_key(tmp_path / "host"), client_key, tmp_path / "client")
+    with serving(tmp_path) as server:
+        yield server
+
+
+@contextlib.contextmanager
+def serving(directory: Path) -> Iterator[LoopbackServer]:
+    """A server whose keys lie in ``directory``."""
+    client_key = make_key(directory / "client")
+    server = LoopbackServer(make_key(directory / "host"), client_key, directory / "client")
     with socket.create_server((ADDRESS, 0)) as listener:
         server.port = listener.getsockname()[1]
         transports: list[paramiko.Transport] = []

@@ -28,11 +28,13 @@ def make_certificate(
     *,
     node: str,
     serials: Mapping[str, str],
+    blueprint: str | None = None,
     recipe: str,
     image: str,
     tests: Sequence[TestResult],
     issued: datetime,
     power: PowerFigures | None = None,
+    boot: str | None = None,
     valid_days: int = VALID_DAYS,
 ) -> Certificate:
     """An unsigned certificate; its verdict follows from the tests (pure). ``issued`` carries a time zone."""
@@ -40,10 +42,12 @@ def make_certificate(
         node=node,
         verdict=overall(tests),
         serials=dict(serials),
+        blueprint=blueprint,
         recipe=recipe,
         image=image,
         tests=tuple(tests),
         power_w=power or PowerFigures(),
+        boot=boot,
         issued=issued,
         expires=issued + timedelta(days=valid_days),
     )

@@ -15,7 +15,7 @@ from typing import Any
 
 from metalwright.acceptance.burn_in.tests import BURN_IN
 from metalwright.acceptance.job import JOB_VARIABLE, Job
-from metalwright.acceptance.verdicts import judge, overall, read_junit
+from metalwright.acceptance.verdicts import judge, load_times, overall, read_junit
 from metalwright.model.certificate import TestResult, TestVerdict
 
 SUITE = Path(__file__).with_name("suite")
@@ -27,13 +27,17 @@ GRACE_S = 10.0
 
 @dataclass(frozen=True)
 class AcceptanceResult:
-    """``tests`` has one entry for every required check, whatever pytest did; ``junit`` may be absent after a crash."""
+    """``tests`` has one entry for every required check, whatever pytest did; ``junit`` may be absent after a crash.
+
+    ``loads``: when tests loaded the node, in seconds since 1970.
+    """
 
     verdict: TestVerdict
     tests: tuple[TestResult, ...]
     junit: Path
     log: Path
     seconds: float
+    loads: tuple[tuple[float, float], ...] = ()
 
 
 def run_acceptance(job: Job, evidence_dir: Path, *, deadline_s: float | None = None) -> AcceptanceResult:
@@ -49,11 +53,13 @@ def run_acceptance(job: Job, evidence_dir: Path, *, deadline_s: float | None = N
     job_file.write_text(json.dumps(job.to_json(), indent=2), encoding="utf-8")
     began = time.monotonic()
     in_time = _run_pytest(job_file, junit, log, deadline_s)
-    results = read_junit(junit.read_text(encoding="utf-8"), job.expected) if junit.exists() else {}
+    document = junit.read_text(encoding="utf-8", errors="replace") if junit.exists() else ""
+    results = read_junit(document, job.expected)
     tests = judge(job.expected, results, why_missing=f"not collected or not run; see {log}")
     if not in_time:
         tests = tuple(_as_hang(test, results, deadline_s) for test in tests)
-    return AcceptanceResult(overall(tests), tests, junit, log, round(time.monotonic() - began, 3))
+    seconds = round(time.monotonic() - began, 3)
+    return AcceptanceResult(overall(tests), tests, junit, log, seconds, load_times(document))
 
 
 def time_for(expected: Mapping[str, Any]) -> float:

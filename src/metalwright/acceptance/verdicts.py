@@ -7,8 +7,10 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from metalwright.acceptance.burn_in.tests import BURN_IN
 from metalwright.acceptance.catalogue import KNOWN_TESTS
 from metalwright.acceptance.expectations import check_name
+from metalwright.acceptance.fleet import against_fleet
 from metalwright.model.blueprint import AcceptanceTest, Blueprint
 from metalwright.model.certificate import TestResult, TestVerdict
 
@@ -51,6 +53,22 @@ def _worse(first: TestResult | None, second: TestResult) -> TestResult:
     return first
 
 
+def load_times(xml_text: str) -> tuple[tuple[float, float], ...]:
+    """When each test that loads the node began and ended, in seconds since 1970; a document that is no JUnit: none."""
+    try:
+        root = ElementTree.fromstring(xml_text)  # noqa: S314 - see the import
+    except ElementTree.ParseError:
+        return ()
+    times = []
+    for case in root.iter("testcase"):
+        name = case.get("name", "").removeprefix("test_measured[").rstrip("]")
+        properties = {item.get("name"): item.get("value", "") for item in case.iter("property")}
+        began, ended = _number(properties.get("began")), _number(properties.get("ended"))
+        if name in BURN_IN and BURN_IN[name].is_load and began is not None and ended is not None:
+            times.append((began, ended))
+    return tuple(times)
+
+
 def judge(
     expected: Mapping[str, Any], results: Mapping[str, TestResult], *, why_missing: str
 ) -> tuple[TestResult, ...]:
@@ -63,27 +81,38 @@ def judge(
 
 
 def certified_results(
-    blueprint: Blueprint, measured: Sequence[TestResult], values: Mapping[str, float | None]
+    blueprint: Blueprint,
+    measured: Sequence[TestResult],
+    values: Mapping[str, float | None],
+    fleet: Mapping[str, Sequence[float]] | None = None,
 ) -> tuple[TestResult, ...]:
     """What a certificate lists: every check of the suite, then the blueprint's own tests, none left out.
 
-    ``measured`` and ``values`` as for :func:`blueprint_results`.
+    ``measured``, ``values`` and ``fleet`` as for :func:`blueprint_results`.
     """
     own = {test.test for test in blueprint.acceptance}
     checks = tuple(result for result in measured if result.name not in own)
-    return (*checks, *blueprint_results(blueprint, measured, values))
+    return (*checks, *blueprint_results(blueprint, measured, values, fleet))
 
 
 def blueprint_results(
-    blueprint: Blueprint, measured: Iterable[TestResult], values: Mapping[str, float | None]
+    blueprint: Blueprint,
+    measured: Iterable[TestResult],
+    values: Mapping[str, float | None],
+    fleet: Mapping[str, Sequence[float]] | None = None,
 ) -> tuple[TestResult, ...]:
     """The verdicts of the blueprint's acceptance section, in its order.
 
     ``measured`` are results from the node, ``values`` what the caller measured (``{"power": 212.0}``; absent or
-    ``None``: not measured).
+    ``None``: not measured), ``fleet`` the values of the other nodes of the class, by test.
     """
     by_name = {result.name: result for result in measured}
-    return tuple(by_name.get(test.test) or _from_value(test, values.get(test.test)) for test in blueprint.acceptance)
+    results = (by_name.get(test.test) or _from_value(test, values.get(test.test)) for test in blueprint.acceptance)
+    others = fleet or {}
+    return tuple(
+        against_fleet(result, test, others.get(test.test, ()))
+        for test, result in zip(blueprint.acceptance, results, strict=True)
+    )
 
 
 def _from_value(test: AcceptanceTest, value: float | None) -> TestResult:

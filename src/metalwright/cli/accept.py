@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import uuid
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
-from metalwright.acceptance.certificate import verify_certificate
-from metalwright.acceptance.signing import trusted_keys
+from metalwright.acceptance.validity import Validity
 from metalwright.cli.context import CliContext, print_json
 from metalwright.errors import AcceptanceError
 from metalwright.loading import SitePaths
 from metalwright.model.certificate import Certificate
 from metalwright.runner.accepting import Accepting
+from metalwright.runner.certificates import authentic_certificate, validity
 from metalwright.runner.observe_bmc import BmcObserver
 from metalwright.workspace import open_workspace
 
@@ -47,27 +46,46 @@ def accept(
         certificate = accepting.certificate()
     if certificate is None:
         raise AcceptanceError("no certificate was issued", where=node, hint="see .metalwright/acceptance")
-    _tell(cli, certificate, as_json)
+    _tell(cli, certificate, as_json, Validity())
     return 0 if certificate.verdict == "PASS" else 1
 
 
 def verify(
     context: typer.Context,
     file: Annotated[Path, typer.Argument(help="A certificate.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print the certificate.")] = False,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Do not read the machine: its parts are not compared.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the certificate, and what voids it.")] = False,
 ) -> int:
-    """Check signature, content and expiry of a certificate. Exit 1 unless it is authentic and its verdict is PASS."""
+    """Check a certificate: signature, content, expiry, and whether part or recipe changed since.
+
+    Parts and recipe are compared where the node is one of this site. Exit 1 unless it is authentic, its verdict is
+    PASS, nothing voids it, and everything that was to be compared was.
+    """
     cli: CliContext = context.obj
-    paths = SitePaths(cli.site)
-    keys = trusted_keys([paths.root / "inventory" / "certificate-keys", paths.state / "certificate.pem"])
-    certificate = verify_certificate(file, keys, now=datetime.now(UTC))
-    _tell(cli, certificate, as_json)
-    return 0 if certificate.verdict == "PASS" else 1
+    certificate = authentic_certificate(SitePaths(cli.site), file)
+    found = _validity(cli, certificate, offline)
+    _tell(cli, certificate, as_json, found)
+    is_void = bool(found.void) or (bool(found.not_compared) and not offline)
+    return 0 if certificate.verdict == "PASS" and not is_void else 1
 
 
-def _tell(cli: CliContext, certificate: Certificate, as_json: bool) -> None:
+def _validity(cli: CliContext, certificate: Certificate, offline: bool) -> Validity:
+    """Nothing to compare with where there is no site, or the node is not of this one."""
+    if not SitePaths(cli.site).site.exists():
+        return Validity()
+    with open_workspace(cli.site) as workspace:
+        if certificate.node not in {node.name for node in workspace.repository.nodes()}:
+            cli.err.print(f"{certificate.node} is no node of this site: recipe and parts were not compared")
+            return Validity()
+        observer = BmcObserver(workspace, certificate.node)
+        return validity(workspace, certificate, None if offline else observer.report)
+
+
+def _tell(cli: CliContext, certificate: Certificate, as_json: bool, found: Validity) -> None:
     if as_json:
-        print_json(certificate)
+        print_json({**certificate.to_json(), "void": found.void, "not_compared": found.not_compared})
         return
     table = Table(box=None, pad_edge=False)
     for name in ("test", "verdict", "value", "floor", "why"):
@@ -82,3 +100,11 @@ def _tell(cli: CliContext, certificate: Certificate, as_json: bool) -> None:
         f"{certificate.node}: {certificate.verdict}, issued {certificate.issued:%Y-%m-%d}, expires "
         f"{certificate.expires:%Y-%m-%d}"
     )
+    power = certificate.power_w
+    if power.idle is not None:
+        shown = (("idle", power.idle), ("typical", power.typical), ("maximum", power.max))
+        cli.out.print("power: " + ", ".join(f"{name} {watts:g} W" for name, watts in shown if watts is not None))
+    for what in found.void:
+        cli.out.print(f"void: {what}")
+    for what in found.not_compared:
+        cli.out.print(f"not compared: {what}")

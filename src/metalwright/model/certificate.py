@@ -42,16 +42,22 @@ class Signature(Frozen):
 
 
 class Certificate(Frozen):
-    """What was proven about a node, until when."""
+    """What was proven about a node, until when.
+
+    ``serials`` names the parts that were tested, ``blueprint`` and ``recipe`` what was applied: another part or another
+    recipe voids it. ``boot`` is the boot id of the system that was tested.
+    """
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
     node: str
     verdict: TestVerdict
     serials: dict[str, str]
+    blueprint: str | None = None
     recipe: str
     image: str
     tests: tuple[TestResult, ...]
     power_w: PowerFigures = PowerFigures()
+    boot: str | None = None
     issued: datetime
     expires: datetime
     signature: Signature | None = None

@@ -8,12 +8,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from metalwright.acceptance.certificate import make_certificate, sign, verify_certificate, write_certificate
+from metalwright.acceptance.burn_in.tests import BURN_IN
+from metalwright.acceptance.certificate import make_certificate, sign, write_certificate
 from metalwright.acceptance.expectations import expectations
 from metalwright.acceptance.job import Job
 from metalwright.acceptance.links import links
-from metalwright.acceptance.run import run_acceptance
-from metalwright.acceptance.signing import site_signing_key, trusted_keys
+from metalwright.acceptance.power import power_figures, power_result
+from metalwright.acceptance.run import AcceptanceResult, run_acceptance
+from metalwright.acceptance.signing import site_signing_key
+from metalwright.acceptance.validity import changed_parts, parts_of
 from metalwright.acceptance.verdicts import certified_results
 from metalwright.errors import AcceptanceError, SshUnreachableError
 from metalwright.imaging.ordering import login_key, pinned_image
@@ -22,13 +25,17 @@ from metalwright.loading.file_lock import exclusive
 from metalwright.loading.locks import read_known_good, write_known_good
 from metalwright.matching import match
 from metalwright.model.addresses import KnownGood, KnownGoodLock
-from metalwright.model.certificate import Certificate
+from metalwright.model.certificate import Certificate, PowerFigures, TestResult, TestVerdict
 from metalwright.model.image import Stamp
 from metalwright.model.phase import NodeState
+from metalwright.runner.certificates import certificate_of, certificate_path, fleet_values
 from metalwright.runner.deferrals import unheard, unsettled
 from metalwright.runner.observe_bmc import BmcObserver
 from metalwright.runner.observe_os import look_at_os
+from metalwright.runner.power_sampling import PowerSampling
 from metalwright.workspace import Workspace
+
+POWER = "power"
 
 
 @dataclass
@@ -48,10 +55,13 @@ class Accepting:
     @property
     def certificate_path(self) -> Path:
         """The certificate in force."""
-        return self.directory / "certificate.json"
+        return certificate_path(self.workspace.paths, self.node)
 
     def observe(self, software_changed: bool, deferred: tuple[str, ...] = ()) -> AcceptObservation:
-        """The certificate in force, if it is authentic, about this recipe, and heard what the BMC leaves open now."""
+        """The certificate in force, if it is authentic, about this recipe, these parts and this system.
+
+        It must also have heard what the BMC leaves open now.
+        """
         recipe = self.workspace.recipe(self.node)
         certificate = self.certificate()
         is_valid = (
@@ -59,6 +69,7 @@ class Accepting:
             and certificate.verdict == "PASS"
             and certificate.recipe == recipe
             and not unheard(deferred, certificate.tests)
+            and not changed_parts(certificate.serials, parts_of(self.bmc.report()))
             and self._is_of_this_system(certificate)
         )
         return AcceptObservation(recipe, certificate, is_valid, software_changed)
@@ -80,20 +91,44 @@ class Accepting:
         Raises:
             AcceptanceError: the system carries no stamp, so that nothing can be said about it.
         """
-        stamp = self._stamp()
-        result = run_acceptance(self._job(stamp), self.directory)
-        report = self.bmc.report()
-        serials = {"system": report.system.serial, **{f"drive {d.slot}": d.serial for d in report.drives or ()}}
+        stamp, boot = self._stamp()
+        result, power, more = self._measured(self._job(stamp))
+        blueprint = self.workspace.blueprint(self.node)
+        tests = [*result.tests, *more, self._same_boot(boot)]
         certificate = make_certificate(
             node=self.node,
-            serials={name: value for name, value in serials.items() if value},
+            serials=parts_of(self.bmc.report()),
+            blueprint=blueprint.ref,
             recipe=self.workspace.recipe(self.node),
             image=stamp.image,
-            tests=certified_results(self.workspace.blueprint(self.node), result.tests, {}),
+            tests=certified_results(blueprint, tests, {}, fleet_values(self.workspace, self.node)),
             issued=datetime.now(UTC),
+            power=power,
+            boot=boot,
         )
         write_certificate(sign(certificate, site_signing_key(self.workspace.paths.state)), self.certificate_path)
         return {"verdict": certificate.verdict, "tests": len(certificate.tests), "junit": str(result.junit)}
+
+    def _measured(self, job: Job) -> tuple[AcceptanceResult, PowerFigures, tuple[TestResult, ...]]:
+        """The suite's results; where the blueprint asks for it, with the power that the node drew meanwhile."""
+        blueprint = self.workspace.blueprint(self.node)
+        asked = next((test for test in blueprint.acceptance if test.test == POWER), None)
+        if asked is None:
+            return run_acceptance(job, self.directory), PowerFigures(), ()
+        with PowerSampling(self.workspace, self.node) as sampling:
+            rest = sampling.rest()
+            result = run_acceptance(job, self.directory)
+        figures = power_figures(sampling.readings, rest, result.loads)
+        has_load = any(test.test in BURN_IN and BURN_IN[test.test].is_load for test in blueprint.acceptance)
+        power = power_result(asked, figures, has_load=has_load, budget=blueprint.power, problem=sampling.problem)
+        return result, figures, (power,)
+
+    def _same_boot(self, before: str | None) -> TestResult:
+        """Results of two boots are results of none."""
+        after = look_at_os(self.workspace, self.node).boot_id
+        verdict: TestVerdict = "PASS" if before is not None and before == after else "NOT-RUN"
+        why = None if verdict == "PASS" else f"the node restarted while it was tested: boot {before}, then {after}"
+        return TestResult(name="boot:same", verdict=verdict, why=why)
 
     def record(self) -> dict[str, Any]:
         """Keep the known-good tuple in ``inventory/known-good.lock`` and in the journal; the node is ready."""
@@ -138,12 +173,7 @@ class Accepting:
 
     def certificate(self) -> Certificate | None:
         """The certificate in force; ``None`` when there is none, or it is not authentic, or expired."""
-        state = self.workspace.paths.state
-        keys = trusted_keys([self.workspace.paths.root / "inventory" / "certificate-keys", state / "certificate.pem"])
-        try:
-            return verify_certificate(self.certificate_path, keys, now=datetime.now(UTC))
-        except AcceptanceError:
-            return None
+        return certificate_of(self.workspace.paths, self.node)
 
     def _is_of_this_system(self, certificate: Certificate) -> bool:
         stamp = look_at_os(self.workspace, self.node).stamp
@@ -164,7 +194,8 @@ class Accepting:
         )
         return Job(workspace.ssh_target(self.node), self._host_key(), expected, login_key(workspace))
 
-    def _stamp(self) -> Stamp:
+    def _stamp(self) -> tuple[Stamp, str | None]:
+        """The stamp of the running system, and its boot id."""
         view = look_at_os(self.workspace, self.node)
         if view.kind == "silent":
             raise SshUnreachableError(
@@ -181,7 +212,7 @@ class Accepting:
                 found=view.detail or view.kind,
                 hint="rebuild the node: only a system that we wrote can be accepted",
             )
-        return view.stamp
+        return view.stamp, view.boot_id
 
     def _host_key(self) -> str:
         key = self.workspace.ssh_host_key(self.node)

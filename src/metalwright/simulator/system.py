@@ -30,8 +30,8 @@ class SystemStateError(LabError):
 class SimulatedSystem:
     """One machine under the control of its BMC. Use it in one event loop.
 
-    ``at_power_on`` is called at each power on, before anything boots. With ``keeps_files`` off nothing is written to
-    ``machine_dir`` but inserted media.
+    ``at_power_on`` is called at each power on, before anything boots; ``power_draw_w`` when the BMC is asked for watts.
+    With ``keeps_files`` off nothing is written to ``machine_dir`` but inserted media.
     ``boot_counts`` counts what the firmware really started, per medium: ``disk:<serial>`` or ``cd:<sha256>``.
     """
 
@@ -56,6 +56,7 @@ class SimulatedSystem:
         self.faults = Faults(on_set=self._note_fault)
         self.store = StateFile(machine_dir / "state.json" if keeps_files else None)
         self.at_power_on: Callable[[], None] = lambda: None
+        self.power_draw_w: Callable[[], float] = lambda: 20.0 if self.power_state == "On" else 2.0
         self.power_state = "On" if machine.is_running else "Off"
         self.boot_progress = "None"
         self._kept_override: BootOverride | None = None

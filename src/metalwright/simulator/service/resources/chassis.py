@@ -23,6 +23,7 @@ def routes() -> list[Route]:
         Route(f"{supplies}/{{id}}", read=_supply),
         Route(_THERMAL, read=_thermal),
         Route(f"{_THERMAL}/ThermalMetrics", read=_thermal_metrics),
+        Route(f"{CHASSIS}/EnvironmentMetrics", read=_environment),
     ]
 
 
@@ -42,6 +43,7 @@ def _chassis(call: Call) -> Json:
         "Status": _OK,
         "PowerSubsystem": link(_POWER),
         "ThermalSubsystem": link(_THERMAL),
+        "EnvironmentMetrics": link(f"{CHASSIS}/EnvironmentMetrics"),
         "NetworkAdapters": link(f"{CHASSIS}/NetworkAdapters"),
         "PCIeDevices": link(f"{CHASSIS}/PCIeDevices"),
         "Links": {"ComputerSystems": [link(SYSTEM)], "ManagedBy": [link(MANAGER)]},
@@ -57,6 +59,16 @@ def _power(_call: Call) -> Json:
         "CapacityWatts": 1600,
         "Status": _OK,
         "PowerSupplies": link(f"{_POWER}/PowerSupplies"),
+    }
+
+
+def _environment(call: Call) -> Json:
+    return {
+        "@odata.id": f"{CHASSIS}/EnvironmentMetrics",
+        "@odata.type": "#EnvironmentMetrics.v1_3_1.EnvironmentMetrics",
+        "Id": "EnvironmentMetrics",
+        "Name": "Environment",
+        "PowerWatts": {"Reading": call.bmc.system.power_draw_w()},
     }
 
 
