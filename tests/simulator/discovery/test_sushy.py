@@ -3,79 +3,23 @@
 from __future__ import annotations
 
 import json
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 from tests.simulator.discovery.sites import make_site, run_process
+from tests.simulator.redfish.conftest import make_certificate
+from tests.simulator.sushy_tools import sushy_emulator
 
 from metalwright.model.report import HardwareReport
 
 ADDRESS = "127.85.3.1"
 
 
-@contextmanager
-def emulator(folder: Path, *options: str) -> Iterator[int]:
-    """``sushy-emulator --fake`` on a free port; it keeps its state in ``folder``."""
-    with socket.create_server((ADDRESS, 0)) as probe:
-        port: int = probe.getsockname()[1]
-    config = folder / "emulator.conf"
-    config.write_text(f"SUSHY_EMULATOR_STATE_DIR = {str(folder)!r}\n")
-    program = Path(sys.executable).with_name("sushy-emulator")
-    command = [str(program), "--fake", "--config", str(config), "-i", ADDRESS, "-p", str(port), *options]
-    with (folder / "emulator.log").open("w") as log, subprocess.Popen(command, stdout=log, stderr=log) as child:
-        try:
-            _wait_until_it_listens(child, port, folder / "emulator.log")
-            yield port
-        finally:
-            child.terminate()
-
-
-def _wait_until_it_listens(child: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    for _ in range(600):
-        if child.poll() is not None:
-            break
-        try:
-            socket.create_connection((ADDRESS, port), timeout=1).close()
-        except OSError:
-            time.sleep(0.1)
-        else:
-            return
-    raise AssertionError(log.read_text())
-
-
-def certificate(folder: Path) -> tuple[Path, Path]:
-    """A self-signed certificate and its key, as files."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "sushy")])
-    now = datetime.now(UTC)
-    builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
-    builder = (
-        builder.serial_number(1).not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=1))
-    )
-    pem = builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
-    plain = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    (folder / "cert.pem").write_bytes(pem)
-    (folder / "key.pem").write_bytes(plain)
-    return folder / "cert.pem", folder / "key.pem"
-
-
 @pytest.fixture
 def secure(tmp_path: Path) -> Iterator[int]:
-    cert, key = certificate(tmp_path)
-    with emulator(tmp_path, "--ssl-certificate", str(cert), "--ssl-key", str(key)) as port:
+    make_certificate(tmp_path)
+    with sushy_emulator(tmp_path, ADDRESS, next(tmp_path.glob("*.pem"))) as port:
         yield port
 
 
@@ -89,7 +33,7 @@ def test_inspect_reads_its_system_over_tls(secure: int) -> None:
 
 
 def test_inspect_reads_it_over_http_only_when_told_to(tmp_path: Path) -> None:
-    with emulator(tmp_path) as port:
+    with sushy_emulator(tmp_path, ADDRESS) as port:
         url = f"http://{ADDRESS}:{port}"
         assert run_process("inspect", url).code == 64
         run = run_process("inspect", url, "--json", "--insecure-http")

@@ -8,16 +8,13 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.operations.redfish.site import run_pyinfra
 from tests.simulator.redfish.conftest import make_certificate
+from tests.simulator.sushy_tools import sushy_emulator
 
 from metalwright.errors import BmcAnswerError, BmcRefusedError
 from metalwright.redfish import Contact, Credentials, MemoryPins
@@ -34,32 +31,9 @@ def sushy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]
     """URL and certificate fingerprint of a running emulator."""
     folder = tmp_path_factory.mktemp("sushy")
     _, fingerprint = make_certificate(folder)
-    pem = next(folder.glob("*.pem"))
-    with socket.create_server((ADDRESS, 0)) as probe:
-        port = probe.getsockname()[1]
-    program = str(Path(sys.executable).with_name("sushy-emulator"))
-    config = folder / "emulator.conf"
-    config.write_text(f"SUSHY_EMULATOR_STATE_DIR = {str(folder)!r}\nSUSHY_EMULATOR_FEATURE_SET = 'full'\n")
-    arguments = ["--fake", "-i", ADDRESS, "-p", str(port), "--ssl-certificate", str(pem), "--ssl-key", str(pem)]
-    log = (folder / "log").open("w")
-    with log, subprocess.Popen([program, "--config", str(config), *arguments], stdout=log, stderr=log) as child:
-        try:
-            _await_port(child, port, folder / "log")
-            yield f"https://{ADDRESS}:{port}", fingerprint
-        finally:
-            child.terminate()
-
-
-def _await_port(child: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    for _ in range(300):
-        assert child.poll() is None, log.read_text()
-        try:
-            socket.create_connection((ADDRESS, port), timeout=1).close()
-        except OSError:
-            time.sleep(0.1)
-            continue
-        return
-    raise AssertionError(log.read_text())
+    settings = "SUSHY_EMULATOR_FEATURE_SET = 'full'\n"
+    with sushy_emulator(folder, ADDRESS, next(folder.glob("*.pem")), settings) as port:
+        yield f"https://{ADDRESS}:{port}", fingerprint
 
 
 def test_both_clients_read_it_alike(sushy: tuple[str, str], caplog: pytest.LogCaptureFixture) -> None:
