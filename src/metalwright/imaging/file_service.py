@@ -7,12 +7,17 @@ import logging
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+from typing import Final
 
 from aiohttp import web
 
 from metalwright.imaging.medium_secrets import sha256_hex
+from metalwright.imaging.ranged_file import RangedFile
 from metalwright.model.deployment import Deployment, DeploymentStore
 
+_BYTES: Final = "application/octet-stream"
+_PROGRAM: Final = "application/efi"
+"""What UEFI HTTP boot takes as a program, whatever its name (UEFI 2.10, 24.7.3.1)."""
 NOTE_EVERY_S = 10.0
 """How often the reads of one medium are recorded."""
 
@@ -54,7 +59,7 @@ class FileService:
         path = self._firmware / name if self._firmware is not None else None
         if path is None or name.startswith(".") or "/" in name or not path.is_file():
             raise web.HTTPNotFound
-        return web.FileResponse(path, headers={"Content-Type": "application/octet-stream"})
+        return RangedFile(path)
 
     async def package(self, request: web.Request) -> web.StreamResponse:
         """Serve a file of a blueprint's package mirror."""
@@ -62,7 +67,7 @@ class FileService:
         path = self._packages.joinpath(*parts)
         if any(part.startswith(".") or "/" in part for part in parts) or not path.is_file():
             raise web.HTTPNotFound
-        return web.FileResponse(path, headers={"Content-Type": "application/octet-stream"})
+        return RangedFile(path)
 
     async def media(self, request: web.Request) -> web.StreamResponse:
         """Serve a boot medium; BMCs that stream it read ranges of it until the node is off again."""
@@ -94,4 +99,4 @@ class FileService:
             LOG.error("node %s: the %s %s is gone", deployment.node, what, path)
             raise web.HTTPNotFound
         LOG.info("node %s: %s %s from %s", deployment.node, request.method, what, request.remote)
-        return web.FileResponse(path, headers={"Content-Type": "application/octet-stream"})
+        return RangedFile(path, _PROGRAM if path.suffix == ".efi" else _BYTES)

@@ -250,3 +250,33 @@ async def test_port_in_use_is_an_error_with_a_hint(bench: Any, tmp_path: Path) -
         async with server.running():
             pass
     assert "other ports" in str(caught.value)
+
+
+async def test_the_rest_of_a_file_is_served_to_who_has_its_beginning_and_else_the_whole(
+    bench: Any, session: aiohttp.ClientSession
+) -> None:
+    prepared = bench.prepare()
+    url = f"{bench.server.files_url()}/i/{prepared.secrets.image_secret}/image"
+    content = bench.image_path.read_bytes()
+    async with session.get(url, headers={"Range": "bytes=0-9"}) as response:
+        tag = response.headers["ETag"]
+    for condition, status, body in ((tag, 206, content[100:]), ('"another"', 200, content)):
+        async with session.get(url, headers={"Range": "bytes=100-", "If-Range": condition}) as response:
+            assert (response.status, response.headers["ETag"]) == (status, tag)
+            assert await response.read() == body
+    bench.image_path.write_bytes(content + b"!")
+    async with session.get(url, headers={"Range": "bytes=100-", "If-Range": tag}) as response:
+        assert (response.status, len(await response.read())) == (200, len(content) + 1)
+
+
+async def test_a_medium_for_firmware_says_that_it_is_a_program(bench: Any, session: aiohttp.ClientSession) -> None:
+    prepared = bench.prepare()
+    path = prepared.deployment.media_path.with_suffix(".efi")
+    path.parent.mkdir()
+    path.write_bytes(b"MZ")
+    deployment = prepared.deployment.model_copy(update={"media_path": path})
+    bench.store.create(deployment)
+    url = prepared._replace(deployment=deployment).media_url(bench.server.files_url())
+    assert url.endswith("/boot.efi")
+    async with session.head(url) as response:
+        assert response.headers["Content-Type"] == "application/efi"

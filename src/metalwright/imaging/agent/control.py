@@ -20,7 +20,10 @@ _X509_V_FLAG_NO_CHECK_TIME: Final = 0x200000
 
 
 class ControlClient:
-    """Sends the protocol's requests. The client key is made here, once, and lives only in this process."""
+    """Sends the protocol's requests. The client key is made here, once, and lives only in this process.
+
+    ``give_up_s`` is how long a server that does not answer is waited for.
+    """
 
     def __init__(self, control_url: str, server_cert_pem: str, token: str, *, give_up_s: float) -> None:
         address = urlsplit(control_url)
@@ -28,7 +31,7 @@ class ControlClient:
             raise AgentError("internal", "the control URL is not https", expected="https://…", found=control_url)
         self._host, self._port = address.hostname, address.port or 443
         self._tls = _pinned_context(server_cert_pem)
-        self._give_up_s = give_up_s
+        self.give_up_s = give_up_s
         self._headers = {
             "Authorization": f"Bearer {token}",
             "X-Metalwright-Client-Key": secrets.token_hex(32),
@@ -46,7 +49,7 @@ class ControlClient:
         Raises :class:`AgentError`: ``server-unreachable`` (no answer, or not the pinned server), or the code of the
         server's refusal.
         """
-        deadline = time.monotonic() + (self._give_up_s if give_up_s is None else give_up_s)
+        deadline = time.monotonic() + (self.give_up_s if give_up_s is None else give_up_s)
         attempt = 0
         while True:
             try:
@@ -86,7 +89,7 @@ class ControlClient:
         return AgentError(
             "server-unreachable",
             f"the boot server {self.server} cannot be reached",
-            expected=f"an answer within {self._give_up_s:.0f} s",
+            expected=f"an answer within {self.give_up_s:.0f} s",
             found=str(error) or type(error).__name__,
         )
 

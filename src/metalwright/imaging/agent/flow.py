@@ -88,7 +88,7 @@ class Deployment:
             read_back = self._write_from_memory(task, disk)
         else:
             say("the image does not fit in memory: each chunk is verified, then written")
-            chunks = fetch_verified_chunks(task.image)
+            chunks = fetch_verified_chunks(task.image, self._control.give_up_s)
             first = next(chunks)  # a wrong image file shows here, with the old disk intact
             read_back = self._write(task, disk, itertools.chain((first,), chunks))
         with self._timed("seed"):
@@ -116,7 +116,7 @@ class Deployment:
     def _write_from_memory(self, task: Task, disk: Disk) -> str:
         path = self._hardware.work_dir / "image"
         with self._timed("fetch"):
-            fetch_to_file(task.image, path, self._reporter("fetch"))
+            fetch_to_file(task.image, path, self._reporter("fetch"), self._control.give_up_s)
         say("the image file is verified")
         try:
             return self._write(task, disk, path)
