@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import random
 import ssl
 import stat
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
+from tests.simulator.imaging.conftest import LISTEN, MIB
 
 from metalwright.errors import ImageError
 from metalwright.imaging.medium_secrets import make_secrets
@@ -280,3 +283,35 @@ async def test_a_medium_for_firmware_says_that_it_is_a_program(bench: Any, sessi
     assert url.endswith("/boot.efi")
     async with session.head(url) as response:
         assert response.headers["Content-Type"] == "application/efi"
+
+
+def open_files() -> list[str]:
+    """Paths behind the descriptors of this process, the boot server's included."""
+    return [str(link.readlink()) for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
+
+
+async def test_large_files_come_whole_to_many_at_once_and_a_reader_that_leaves_or_stalls_harms_nobody(
+    bench: Any, session: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("metalwright.imaging.ranged_file.STALL_S", 0.5)
+    content = random.Random(105).randbytes(5 * MIB) * 4
+    bench.image_path.write_bytes(content)
+    prepared = bench.prepare()
+    url = f"{bench.server.files_url()}/i/{prepared.secrets.image_secret}/image"
+
+    async def read(start: int) -> bool:
+        async with session.get(url, headers={"Range": f"bytes={start}-"}) as response:
+            return await response.read() == content[start:]
+
+    leaving, stalled = [await asyncio.open_connection(LISTEN, bench.server.http_port) for _ in range(2)]
+    for _, writer in (leaving, stalled):
+        writer.write(f"GET {urlsplit(url).path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    assert (await leaving[0].read(1000)).startswith(b"HTTP/1.1 200")
+    leaving[1].transport.abort()
+    assert all(await asyncio.gather(*(read(start * 1000) for start in range(12))))
+    assert (await stalled[0].read(20)).startswith(b"HTTP/1.1 200")
+    await asyncio.sleep(1.5)
+    rest = await asyncio.wait_for(stalled[0].read(-1), 10)  # the server gave it up: the end comes early
+    assert len(rest) < len(content)
+    stalled[1].close()
+    assert str(bench.image_path) not in open_files()
