@@ -112,7 +112,8 @@ async def test_wrong_nonce_is_never_written(bench: Any) -> None:
     assert not any(content(disk))
 
 
-async def test_only_the_named_disk_is_written(bench: Any) -> None:
+async def test_im_07_only_the_named_disk_is_written(bench: Any) -> None:
+    """Only the declared system disk is written; every other disk keeps its bytes."""
     data = bench.add_disk("data", fill=b"data" * 1000)
     system = bench.add_disk("system")
     other = bench.add_disk("other")
@@ -145,9 +146,10 @@ async def test_disk_is_known_by_wwn(bench: Any) -> None:
         (DiskRule(role="system", serial="S-first", max_bytes=1), FailureCode.NO_DISK),
     ],
 )
-async def test_no_disk_is_written_when_the_rule_names_not_exactly_one(
+async def test_im_02_no_disk_is_written_when_the_rule_names_not_exactly_one(
     bench: Any, rule: DiskRule, code: FailureCode
 ) -> None:
+    """Exactly one disk must satisfy every key of the rule, else nothing is written and all disks are listed."""
     disks = [bench.add_disk("first"), bench.add_disk("second")]
     run, deployment = await bench.deploy(*disks, disk=rule)
     assert run.exit_code == 1
@@ -159,7 +161,8 @@ async def test_no_disk_is_written_when_the_rule_names_not_exactly_one(
 
 
 @pytest.mark.parametrize("facts", [{"read_only": True}, {"removable": True}])
-async def test_removable_and_read_only_disks_are_no_targets(bench: Any, facts: dict[str, bool]) -> None:
+async def test_im_07_removable_and_read_only_disks_are_no_targets(bench: Any, facts: dict[str, bool]) -> None:
+    """Read-only, removable and USB disks, the BMC's virtual ones too, are never written, whatever the rule says."""
     disk = bench.add_disk("system", **facts)
     _, deployment = await bench.deploy(disk)
     assert deployment.failure is not None
@@ -220,9 +223,10 @@ async def test_corrupted_image_leaves_the_old_disk_intact(bench: Any, memory_byt
 @pytest.mark.parametrize(
     ("change_bytes", "code"), [(-100, FailureCode.IMAGE_TRUNCATED), (100, FailureCode.IMAGE_TOO_LARGE)]
 )
-async def test_image_of_the_wrong_length_leaves_the_old_disk_intact(
+async def test_im_10_image_of_the_wrong_length_leaves_the_old_disk_intact(
     bench: Any, change_bytes: int, code: FailureCode
 ) -> None:
+    """Length and digest of the image file are known before; a short or long transfer writes nothing."""
     packed = bench.image_path.read_bytes()
     bench.image_path.write_bytes((packed + bytes(100))[: len(packed) + change_bytes])
     disk = bench.add_disk("system", fill=b"old data")

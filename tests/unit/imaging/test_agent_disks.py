@@ -61,7 +61,8 @@ def test_optical_loop_and_mapped_devices_are_no_disks(sysfs: Sysfs) -> None:
     assert read_disks(sysfs.sys, sysfs.dev) == ()
 
 
-def test_usb_disks_count_as_removable_and_unknown_flags_as_the_worse(sysfs: Sysfs) -> None:
+def test_im_07_usb_disks_count_as_removable_and_unknown_flags_as_the_worse(sysfs: Sysfs) -> None:
+    """Read-only, removable and USB disks, the BMC's virtual ones too, are never written, whatever the rule says."""
     sysfs.add("sda", "pci0/usb1/1-1/host2", {})
     sysfs.add("sdb", "pci0/ata1", {"removable": "1"})
     sysfs.add("sdc", "pci0/ata2", {"ro": ""})
@@ -81,7 +82,8 @@ def test_usb_disks_count_as_removable_and_unknown_flags_as_the_worse(sysfs: Sysf
         ("/dev/md0", "/dev/md0p2"),
     ],
 )
-def test_partition_names_follow_the_kernel(disk: str, expected: str) -> None:
+def test_im_09_partition_names_follow_the_kernel(disk: str, expected: str) -> None:
+    """One function names partitions, with a ``p`` after a digit; no script is made from names."""
     assert partition_path(disk, 2) == expected
 
 

@@ -76,6 +76,18 @@ def test_the_order_of_disks_changes_nothing(disks: tuple[Disk, ...], rule: DiskR
     assert outcome(disks) == outcome(disks[::-1])
 
 
+def test_im_01_a_serial_names_the_same_disk_whatever_the_kernel_calls_it() -> None:
+    """The system disk is named by serial, WWN or a rule that fits one disk; a kernel name is refused by ``check``."""
+    rule = DiskRule("system", "S1", None, 0, None, None)
+    for names in (("/dev/sda", "/dev/sdb"), ("/dev/sdb", "/dev/sda")):
+        disks = tuple(
+            Disk(path, serial, None, "m", 4 << 30, "SATA", False, False, DiskContent("blank", (), None))
+            for path, serial in zip(names, ("S1", "S2"), strict=True)
+        )
+        assert pick_disk(disks, rule, 0).serial == "S1"
+        assert pick_disk(disks[::-1], rule, 0).path == names[0]
+
+
 @pytest.mark.parametrize(
     ("kernel", "bmc", "is_same"),
     [

@@ -1,0 +1,121 @@
+"""Files that people name by path or URL: checksum files, signatures and images, read within bounds."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Final, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from metalwright import __version__
+from metalwright.errors import ImageError
+
+MINIMUM_IMAGE_BYTES: Final = 1 << 20
+_BLOCK_BYTES: Final = 1 << 20
+_TIMEOUT_S: Final = 60.0
+_SMALL_BYTES: Final = 1 << 20
+_PAGES: Final = ("text/html", "application/xhtml+xml")
+
+
+class Fetched(NamedTuple):
+    """What was copied: its size, and a digest for each algorithm that was asked for."""
+
+    size_bytes: int
+    digests: dict[str, str]
+
+
+def name_of(source: str) -> str:
+    """The file name in a path or URL."""
+    return unquote(urlsplit(source).path).rpartition("/")[2] if is_url(source) else Path(source).name
+
+
+def is_url(source: str) -> bool:
+    """Whether this is fetched with HTTP."""
+    return source.lower().startswith(("http://", "https://"))
+
+
+def read_text(source: str) -> str:
+    """A small text by path or URL, such as a checksum file. Raises :class:`ImageError`."""
+    with _opened(source, "text") as (stream, _):
+        data = stream.read(_SMALL_BYTES + 1)
+    if len(data) > _SMALL_BYTES:
+        raise ImageError("the file is too large", where=source, expected="a text of at most 1 MiB", found="more")
+    if b"\0" in data:
+        raise ImageError("this is no text", where=source, expected="a checksum file or a signature", found="NUL bytes")
+    return data.decode("utf-8", errors="replace")
+
+
+def fetch(source: str, target: Path, algorithms: frozenset[str]) -> Fetched:
+    """Copy a file or URL to ``target`` and digest it on the way.
+
+    Raises:
+        ImageError: not there, a page instead of an image, or fewer bytes than were announced.
+    """
+    digests = {name: hashlib.new(name) for name in sorted(algorithms)}
+    size_bytes = 0
+    with _opened(source, "image") as (stream, announced_bytes), target.open("wb") as file:
+        while block := stream.read(_BLOCK_BYTES):
+            for digest in digests.values():
+                digest.update(block)
+            file.write(block)
+            size_bytes += len(block)
+    if announced_bytes is not None and size_bytes != announced_bytes:
+        raise ImageError(
+            "the image did not come whole", where=source, expected=f"{announced_bytes} bytes",
+            found=f"{size_bytes} bytes", hint="run the command again",
+        )  # fmt: skip
+    return Fetched(size_bytes, {name: digest.hexdigest() for name, digest in digests.items()})
+
+
+@contextmanager
+def _opened(source: str, what: str) -> Iterator[tuple[IO[bytes], int | None]]:
+    """A stream and the number of bytes that the server announced."""
+    if not is_url(source):
+        with _open_file(Path(source), what) as file:
+            yield file, None
+        return
+    request = urllib.request.Request(source, headers={"User-Agent": f"metalwright/{__version__}"})  # noqa: S310 - http(s) by is_url
+    try:
+        with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as response:  # noqa: S310 - http(s) by is_url
+            _check_answer(source, response, what)
+            length = response.headers.get("Content-Length")
+            yield response, int(length) if length is not None and length.isdigit() else None
+    except urllib.error.HTTPError as error:
+        raise ImageError(f"the server does not give the {what}", where=source, found=f"HTTP {error.code}") from error
+    except urllib.error.URLError as error:
+        raise ImageError(f"the {what} cannot be fetched", where=source, found=str(error.reason)) from error
+    except (TimeoutError, ConnectionError, http.client.HTTPException) as error:
+        raise ImageError(
+            f"the {what} cannot be fetched", where=source, found=str(error) or type(error).__name__
+        ) from error
+
+
+def _open_file(path: Path, what: str) -> IO[bytes]:
+    try:
+        if not path.is_file():
+            found = "something that is no regular file" if path.exists() else "nothing"
+            raise ImageError(f"the {what} file cannot be read", where=str(path), expected="a file", found=found)
+        return path.open("rb")
+    except OSError as error:
+        raise ImageError(f"the {what} file cannot be read", where=str(path), found=error.strerror) from error
+
+
+def _check_answer(source: str, response: http.client.HTTPResponse, what: str) -> None:
+    if source.lower().startswith("https:") and not (response.geturl() or source).lower().startswith("https:"):
+        raise ImageError(
+            "the server leads from HTTPS to a connection in clear", where=source, found=str(response.geturl())
+        )
+    kind = (response.headers.get("Content-Type") or "").partition(";")[0].strip().lower()
+    if kind in _PAGES:
+        raise ImageError(f"the server gives an HTML page in place of the {what}", where=source, found=kind)
+    length = response.headers.get("Content-Length") or ""
+    if what == "image" and length.isdigit() and int(length) < MINIMUM_IMAGE_BYTES:
+        raise ImageError(
+            "this is too small for an image", where=source, expected=f"at least {MINIMUM_IMAGE_BYTES} bytes",
+            found=f"{length} bytes",
+        )  # fmt: skip
