@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -12,7 +10,8 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from metalwright.errors import AcceptanceError
+from metalwright.errors import AcceptanceError, SecretError
+from metalwright.secrets.signing_key import ensure_signing_key
 
 KEY_NAME = "certificate.key"
 PUBLIC_KEY_SUFFIX = ".pem"
@@ -46,15 +45,16 @@ def site_signing_key(state_dir: Path) -> SigningKey:
     Of two processes that make it at once, one wins and both use its key. Raises :class:`AcceptanceError`.
     """
     path = state_dir / KEY_NAME
-    if not path.exists():
-        _make_key(path)
+    is_new = not path.exists()
     try:
-        key = serialization.load_pem_private_key(path.read_bytes(), password=None)
-    except (OSError, ValueError, TypeError, UnsupportedAlgorithm) as error:
-        raise AcceptanceError("the key for certificates cannot be used", where=str(path), found=str(error)) from error
-    if not isinstance(key, Ed25519PrivateKey):
-        raise AcceptanceError("the key for certificates is of another kind", where=str(path), expected="Ed25519")
-    return SigningKey(key)
+        key = SigningKey(ensure_signing_key(path))
+    except SecretError as error:
+        raise AcceptanceError(
+            "the key for certificates cannot be used", where=error.where, expected=error.expected, found=error.found
+        ) from error
+    if is_new:
+        path.with_suffix(".pem").write_bytes(public_pem(key))
+    return key
 
 
 def public_pem(key: SigningKey) -> bytes:
@@ -84,23 +84,3 @@ def _load_public(path: Path) -> Ed25519PublicKey:
     if not isinstance(key, Ed25519PublicKey):
         raise AcceptanceError("a public key of another kind", where=str(path), expected="Ed25519")
     return key
-
-
-def _make_key(path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    private = Ed25519PrivateKey.generate()
-    text = private.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # mode 0600
-    with os.fdopen(descriptor, "wb") as stream:
-        stream.write(text)
-        stream.flush()
-        os.fsync(stream.fileno())
-    try:
-        os.link(temporary, path)
-    except FileExistsError:
-        return
-    finally:
-        Path(temporary).unlink()
-    path.with_suffix(".pem").write_bytes(public_pem(SigningKey(private)))

@@ -38,6 +38,9 @@ def provision_command(
     until: Annotated[Phase, typer.Option(help="Stop after this phase.")] = Phase.READY,
     overwrite: Overwrite = None,
     undrained: Undrained = None,
+    no_way_back: Annotated[
+        str | None, typer.Option(metavar="WHY", help="Go on though a node's last good image is gone; audited.")
+    ] = None,
     retry: Retry = False,
     yes: Yes = False,
     as_json: AsJson = False,
@@ -60,7 +63,7 @@ def provision_command(
                 raise UsageError("--allow belongs to a plan", expected="--plan FILE with it")
             names = select_nodes(workspace.repository, nodes or [], rack)
             asked = Asked(_without_left_alone(cli, workspace, names, nodes or []), "provision", yes=yes)
-        asked = replace(asked, overwrite=overwrite or (), until=until, undrained=undrained)
+        asked = replace(asked, overwrite=overwrite or (), until=until, undrained=undrained, no_way_back=no_way_back)
         return run_to_the_end(cli, workspace, replace(asked, is_retry=retry, as_json=as_json))
 
 

@@ -57,6 +57,7 @@ class Asked:
     reviewed: Plan | None = None
     allow: Sequence[Disruption] = ()
     undrained: str | None = None
+    no_way_back: str | None = None
     is_retry: bool = False
     yes: bool = False
     as_json: bool = False
@@ -124,8 +125,9 @@ def _run(cli: CliContext, pinned: Workspace, asked: Asked, fallbacks: dict[str, 
             taken.require_all()
         arguments = tuple(sys.argv[1:])
         request = Request(
-            taken.nodes, asked.kind, may_overwrite, None, arguments, asked.until, asked.undrained, fallbacks
-        )
+            taken.nodes, asked.kind, may_overwrite, None, arguments, asked.until, asked.undrained, fallbacks,
+            asked.no_way_back,
+        )  # fmt: skip
         check_images(workspace, request)
         if taken.nodes:
             if asked.is_retry:

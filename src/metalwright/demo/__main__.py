@@ -116,7 +116,8 @@ def _build_image(demo: DemoSite, shell: Shell) -> None:
     kept = cache_dir() / "images" / recipe
     images = SitePaths(demo.root).images
     if (kept / name / version).is_dir():
-        shutil.copytree(kept, images, copy_function=os.link)
+        shutil.copytree(kept, images, copy_function=os.link, ignore=shutil.ignore_patterns("*.minisig"))
+        shell.run("image", "sign", f"{name}@{version}", "--why", "built from this recipe by an earlier demo")
     shell.run("image", "build", name, "--version", version)
     if not (kept / name / version).is_dir():
         shutil.copytree(images / name, kept / name, copy_function=os.link)

@@ -1,4 +1,4 @@
-"""The image catalogue: ``<root>/<name>/<version>/`` with one image file and its ``image.json``.
+"""The image catalogue: ``<root>/<name>/<version>/`` with one image file, its ``image.json`` and a signature of that.
 
 An image is known by digests. What has none, or is visibly no disk image, does not get in.
 """
@@ -7,23 +7,39 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from pydantic import ValidationError
 
-from metalwright.errors import ImageError
-from metalwright.imaging.image_digests import ContentDigests, FileDigests, digest_content, digest_file
-from metalwright.model.image import Image
+from metalwright.errors import ImageError, UsageError
+from metalwright.imaging.boot_programs import architecture_of, read_boot_programs
+from metalwright.imaging.checksums import parse_checksum
+from metalwright.imaging.disk_contents import read_contents, require_gpt
+from metalwright.imaging.image_digests import digest_content, digest_file
+from metalwright.imaging.image_formats import detect_format
+from metalwright.imaging.image_trust import ImageSigner
+from metalwright.imaging.scratch import ADDING, scratch_directory, sync
+from metalwright.model.image import Image, PublishedDigest
 
 ENTRY_NAME: Final = "image.json"
-_MINIMUM_BYTES: Final = 1 << 20
-_ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
-_GPT_OFFSET: Final = 512
-_GPT_MAGIC: Final = b"EFI PART"
+SourceFormat = Literal["raw", "raw.zst", "qcow2"]
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where an image comes from; ``comment`` goes into the signature of its entry, where there is a signer."""
+
+    built: datetime | None = None
+    origin: str = ""
+    packages: Mapping[str, str] = field(default_factory=dict)
+    source_format: SourceFormat | None = None
+    published: PublishedDigest | None = None
+    signer: ImageSigner | None = None
+    comment: str = ""
 
 
 class ImageCatalogue:
@@ -34,7 +50,7 @@ class ImageCatalogue:
 
     def list(self) -> tuple[Image, ...]:
         """Return all entries, sorted by name and version text."""
-        paths = sorted(self.root.glob(f"*/*/{ENTRY_NAME}"))
+        paths = sorted(self.root.glob(f"[!.]*/[!.]*/{ENTRY_NAME}"))
         return tuple(_read_entry(path) for path in paths)
 
     def get(self, name: str, version: str) -> Image:
@@ -54,42 +70,80 @@ class ImageCatalogue:
         """Return where an image lives."""
         return self.root / name / version
 
+    def entry_path(self, image: Image) -> Path:
+        """Return the path of the entry, which is what a signature covers."""
+        return self.directory(image.name, image.version) / ENTRY_NAME
+
     def file_path(self, image: Image) -> Path:
         """Return the image file's path."""
         return self.directory(image.name, image.version) / image.file
 
+    def require_absent(self, name: str, version: str) -> None:
+        """Refuse a version that exists: an entry once made is never replaced. Raises :class:`ImageError`."""
+        if (self.directory(name, version) / ENTRY_NAME).exists():
+            raise ImageError("the image exists already", where=f"{name}@{version}", hint="choose another version")
+
     def add(
-        self, source: Path, *, name: str, version: str, file_sha256: str, built: datetime | None = None,
-        origin: str = "", packages: dict[str, str] | None = None,
+        self, source: Path, *, name: str, version: str, file_sha256: str, provenance: Provenance | None = None,
+        where: str | None = None,
     ) -> Image:  # fmt: skip
         """Copy ``source`` (a raw image with a GPT, plain or zstd) into the catalogue and return its entry.
 
-        ``file_sha256`` is mandatory and is compared with the file. An entry once made is never replaced.
-        Raises :class:`ImageError`.
+        ``file_sha256`` is mandatory and is compared with the file. An entry once made is never replaced; it appears
+        whole, with its signature, or not at all. ``where`` is what people call the file. Raises :class:`ImageError`.
         """
-        directory = self.directory(name, version)
-        if (directory / ENTRY_NAME).exists():
-            raise ImageError("the image exists already", where=f"{name}@{version}", hint="choose another version")
-        image_format = _detect_format(source)
-        directory.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=directory.parent, prefix=".adding-") as scratch_name:
-            scratch = Path(scratch_name) / "entry"
-            scratch.mkdir()
-            file = scratch / f"image.{image_format}"
-            _copy(source, file)
-            digests = digest_file(file)
-            _check_digest(source, file_sha256, digests)
-            content = digest_content(file, image_format)
-            _check_content(source, content)
-            image = Image(
-                name=name, version=version, file=file.name, format=image_format,
-                file_sha256=digests.sha256, file_size_bytes=digests.size_bytes, chunk_bytes=digests.chunk_bytes,
-                chunk_sha256=digests.chunk_sha256, content_sha256=content.sha256,
-                content_size_bytes=content.size_bytes, built=built, origin=origin, packages=packages or {},
-            )  # fmt: skip
-            (scratch / ENTRY_NAME).write_text(image.model_dump_json(by_alias=True, indent=1) + "\n")
-            os.rename(scratch, directory)  # noqa: PTH104 - appears whole; an existing directory is refused
+        where = where or str(source)
+        self.require_absent(name, version)
+        expected = parse_checksum(file_sha256, where)
+        image_format = detect_format(source, where)
+        if image_format == "qcow2":
+            raise ImageError("this is a qcow2 image", where=where, expected="a raw disk, plain or zstd-compressed")
+        with scratch_directory(self.root / name, ADDING, where) as scratch:
+            entry = scratch / "entry"
+            entry.mkdir()
+            file = entry / f"image.{image_format}"
+            shutil.copyfile(source, file)
+            file.chmod(0o644)
+            return self._enter(scratch, file, (name, version), expected.digest, provenance or Provenance(), where)
+
+    def _enter(
+        self, scratch: Path, file: Path, ref: tuple[str, str], file_sha256: str, provenance: Provenance, where: str
+    ) -> Image:
+        name, version = ref
+        image_format: Literal["raw", "raw.zst"] = "raw" if file.suffix == ".raw" else "raw.zst"
+        digests = digest_file(file)
+        if digests.sha256 != file_sha256:
+            raise ImageError(
+                "the image file has the wrong SHA-256", where=where, expected=file_sha256, found=digests.sha256
+            )
+        contents = read_contents(file, image_format, scratch)
+        require_gpt(contents, where)
+        programs = read_boot_programs(contents, where)
+        image = Image(
+            name=name, version=version, file=file.name, format=image_format, architecture=architecture_of(programs),
+            file_sha256=digests.sha256, file_size_bytes=digests.size_bytes, chunk_bytes=digests.chunk_bytes,
+            chunk_sha256=digests.chunk_sha256, content_sha256=contents.sha256,
+            content_size_bytes=contents.size_bytes, built=provenance.built, origin=provenance.origin,
+            source_format=provenance.source_format or image_format, published=provenance.published,
+            boot_programs=programs, packages=dict(provenance.packages),
+        )  # fmt: skip
+        entry = file.parent / ENTRY_NAME
+        entry.write_text(image.model_dump_json(by_alias=True, indent=1) + "\n")
+        if provenance.signer is not None:
+            provenance.signer.sign(entry, f"{image.ref}: {provenance.comment}")
+        for path in (*sorted(file.parent.iterdir()), file.parent):
+            sync(path)
+        self._publish(file.parent, self.directory(name, version))
         return image
+
+    def _publish(self, entry: Path, directory: Path) -> None:
+        try:
+            os.rename(entry, directory)  # noqa: PTH104 - appears whole; an existing directory is refused
+        except OSError as error:
+            if directory.exists():
+                raise ImageError("the image exists already", where=str(directory)) from error
+            raise
+        sync(directory.parent)
 
     def verify(self, image: Image) -> tuple[str, ...]:
         """Recompute everything and return what differs, in words; empty when the image is what its entry says."""
@@ -107,12 +161,20 @@ class ImageCatalogue:
             yield from _compare(f"sha256 of chunk {number}", expected, found)
         yield from _compare("number of chunks", len(image.chunk_sha256), len(file.chunk_sha256))
         try:
-            content = digest_content(path, image.format)
+            sha256, size_bytes = digest_content(path, image.format)
         except ImageError as error:
             yield error.what
             return
-        yield from _compare("content size", image.content_size_bytes, content.size_bytes)
-        yield from _compare("content sha256", image.content_sha256, content.sha256)
+        yield from _compare("content size", image.content_size_bytes, size_bytes)
+        yield from _compare("content sha256", image.content_sha256, sha256)
+
+
+def parse_image_ref(text: str) -> tuple[str, str]:
+    """Name and version. Raises :class:`UsageError` without a version."""
+    name, _, version = text.partition("@")
+    if not name or not version:
+        raise UsageError("an image is named with its version", where=text, expected="NAME@VERSION")
+    return name, version
 
 
 def _compare(what: str, expected: object, found: object) -> Iterator[str]:
@@ -125,59 +187,3 @@ def _read_entry(path: Path) -> Image:
         return Image.model_validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:
         raise ImageError("the catalogue entry cannot be read", where=str(path), found=str(error)[:500]) from error
-
-
-def _detect_format(source: Path) -> str:
-    """Return ``raw`` or ``raw.zst`` by the file's own bytes; everything else is refused with what it looks like."""
-    try:
-        if not source.is_file():
-            found = "something that is no regular file" if source.exists() else "nothing"
-            raise ImageError("the image file cannot be read", where=str(source), expected="a file", found=found)
-        with source.open("rb") as file:
-            head = file.read(_GPT_OFFSET + len(_GPT_MAGIC))
-            size_bytes = file.seek(0, os.SEEK_END)
-    except OSError as error:
-        raise ImageError("the image file cannot be read", where=str(source), found=error.strerror) from error
-    if head.startswith(_ZSTD_MAGIC) and size_bytes >= _MINIMUM_BYTES:
-        return "raw.zst"
-    if head[_GPT_OFFSET:] == _GPT_MAGIC and size_bytes >= _MINIMUM_BYTES:
-        return "raw"
-    raise ImageError(
-        "this is no disk image",
-        where=str(source),
-        expected=f"a raw disk with a GPT, plain or zstd-compressed, of at least {_MINIMUM_BYTES} bytes",
-        found=f"{_describe(head)} of {size_bytes} bytes",
-    )
-
-
-def _describe(head: bytes) -> str:
-    looks = {b"QFI\xfb": "a qcow2 image", b"\x1f\x8b": "a gzip file", b"\xfd7zXZ": "an xz file", b"PK": "a zip file"}
-    for magic, what in looks.items():
-        if head.startswith(magic):
-            return what
-    if head.lstrip()[:1] == b"<":
-        return "an HTML or XML page"
-    return "a zstd file" if head.startswith(_ZSTD_MAGIC) else "a file"
-
-
-def _copy(source: Path, target: Path) -> None:
-    """Copy, by a hard link where both are on one file system and the source is ours to keep."""
-    shutil.copyfile(source, target)
-    target.chmod(0o644)
-
-
-def _check_digest(source: Path, expected: str, found: FileDigests) -> None:
-    if found.sha256 != expected.strip().lower().removeprefix("sha256:"):
-        raise ImageError(
-            "the image file has the wrong SHA-256", where=str(source), expected=expected, found=found.sha256
-        )
-
-
-def _check_content(source: Path, content: ContentDigests) -> None:
-    if not content.has_gpt:
-        raise ImageError("the image has no GPT", where=str(source), expected="a UEFI disk with a GPT")
-    if not content.has_free_stamp_area:
-        raise ImageError(
-            "the image uses the place of the stamp", where=str(source), expected="zeros in bytes 524288 to 528383",
-            hint="start the first partition at 1 MiB",
-        )  # fmt: skip

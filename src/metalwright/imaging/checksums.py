@@ -1,4 +1,4 @@
-"""Checksum files in the forms that people publish: GNU, BSD, a bare digest, and any of them inside an OpenPGP signature.
+"""Checksum files as people publish them: GNU, BSD, a bare digest, any of them inside an OpenPGP signature.
 
 Pure. The OpenPGP signature itself is not judged here: who trusts it checks it with gpg before.
 """
@@ -21,7 +21,7 @@ _NAMES_SHOWN: Final = 8
 
 
 class Checksum(NamedTuple):
-    """A digest that somebody published; ``algorithm`` is ``sha256`` or ``sha512``, ``digest`` lower-case hexadecimal."""
+    """A digest that somebody published: ``sha256`` or ``sha512``, and lower-case hexadecimal."""
 
     algorithm: str
     digest: str

@@ -6,7 +6,6 @@ import io
 import logging
 import os
 import tarfile
-import tempfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,17 +13,20 @@ from typing import Final, NamedTuple
 
 from metalwright.errors import ImageError
 from metalwright.imaging.apt_sources import read_apt_proxy_options, read_apt_sources
-from metalwright.imaging.catalogue import ENTRY_NAME, ImageCatalogue
+from metalwright.imaging.catalogue import ENTRY_NAME, ImageCatalogue, Provenance
 from metalwright.imaging.disk_image import write_disk_image
 from metalwright.imaging.image_digests import digest_file
+from metalwright.imaging.image_intake import ZSTD_LEVEL
 from metalwright.imaging.image_recipe import ImageRecipe
+from metalwright.imaging.image_trust import ImageSigner
 from metalwright.imaging.programs import run_program
+from metalwright.imaging.scratch import BUILDING, scratch_directory
 from metalwright.model.digests import digest
 from metalwright.model.image import Image
 
 LOG = logging.getLogger(__name__)
 ROOT_LABEL: Final = "metalwright-root"
-_ZSTD_LEVEL: Final = 9
+
 _PACKAGES_PATH: Final = "/usr/share/metalwright/packages"
 _NOT_INSTALLED: Final = ("/usr/share/man/*", "/usr/share/info/*", "/usr/share/locale/*", "/usr/share/doc/*")
 
@@ -39,18 +41,19 @@ class _Root(NamedTuple):
 
 
 def build_image(
-    catalogue: ImageCatalogue, recipe: ImageRecipe, version: str, *, mirrors: tuple[str, ...] = ()
-) -> Image:
+    catalogue: ImageCatalogue, recipe: ImageRecipe, version: str, *, mirrors: tuple[str, ...] = (),
+    signer: ImageSigner | None = None,
+) -> Image:  # fmt: skip
     """Return image ``recipe.name`` ``version``, building it unless the catalogue has it (then no network is needed).
+
+    ``signer`` vouches for what is built here and now, never for an entry that was there before.
 
     Raises :class:`ImageError`, also when the existing entry was made from another recipe.
     """
     origin = f"recipe {digest(recipe)}"
     if (catalogue.directory(recipe.name, version) / ENTRY_NAME).exists():
         return _check_origin(catalogue.get(recipe.name, version), origin)
-    catalogue.root.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=catalogue.root, prefix=".building-") as scratch_name:
-        scratch = Path(scratch_name)
+    with scratch_directory(catalogue.root, BUILDING, f"{recipe.name}@{version}") as scratch:
         LOG.info("installing Debian %s with %d packages", recipe.suite, len(recipe.packages))
         root = _build_root(scratch, recipe, mirrors)
         LOG.info("assembling the disk image")
@@ -65,15 +68,19 @@ def build_image(
             esp_mib=recipe.esp_mib,
         )
         packed = scratch / "image.raw.zst"
-        run_program(["zstd", "-q", f"-{_ZSTD_LEVEL}", "-T0", str(raw), "-o", str(packed)], where=str(packed))
+        run_program(["zstd", "-q", f"-{ZSTD_LEVEL}", "-T0", str(raw), "-o", str(packed)], where=str(packed))
         return catalogue.add(
             packed,
             name=recipe.name,
             version=version,
             file_sha256=digest_file(packed).sha256,
-            built=datetime.now(UTC),
-            origin=origin,
-            packages=root.packages,
+            provenance=Provenance(
+                built=datetime.now(UTC),
+                origin=origin,
+                packages=root.packages,
+                signer=signer,
+                comment=f"built from {origin}",
+            ),
         )
 
 

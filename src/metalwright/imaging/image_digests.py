@@ -13,8 +13,7 @@ from metalwright.errors import ImageError
 
 DEFAULT_CHUNK_BYTES: Final = 64 << 20
 _BLOCK_BYTES: Final = 1 << 20
-_STAMP_AREA: Final = slice(524288, 528384)
-_GPT_MAGIC_AREA: Final = slice(512, 520)
+_PIECE_BYTES: Final = 2 << 10
 
 
 class FileDigests(NamedTuple):
@@ -24,15 +23,6 @@ class FileDigests(NamedTuple):
     size_bytes: int
     chunk_bytes: int
     chunk_sha256: tuple[str, ...]
-
-
-class ContentDigests(NamedTuple):
-    """Of the raw bytes that end up on a disk."""
-
-    sha256: str
-    size_bytes: int
-    has_gpt: bool
-    has_free_stamp_area: bool
 
 
 def digest_file(path: Path, chunk_bytes: int = DEFAULT_CHUNK_BYTES) -> FileDigests:
@@ -51,41 +41,54 @@ def digest_file(path: Path, chunk_bytes: int = DEFAULT_CHUNK_BYTES) -> FileDiges
     return FileDigests(whole.hexdigest(), size_bytes, chunk_bytes, tuple(chunks))
 
 
-def digest_content(path: Path, image_format: str) -> ContentDigests:
-    """Read the raw content, decompressing on the way; :class:`ImageError` for a damaged file."""
-    digest, size_bytes, head = hashlib.sha256(), 0, b""
+def content_blocks(path: Path, image_format: str) -> Iterator[bytes]:
+    """Yield the raw content in order, decompressing on the way; :class:`ImageError` for a damaged file."""
     try:
-        for block in _content_blocks(path, image_format):
-            if size_bytes < _STAMP_AREA.stop:
-                head += block
-            digest.update(block)
-            size_bytes += len(block)
+        with path.open("rb") as file:
+            blocks = iter(lambda: file.read(_BLOCK_BYTES), b"")
+            yield from blocks if image_format == "raw" else _decompress(blocks)
     except zstandard.ZstdError as error:
         raise ImageError("the image file cannot be decompressed", where=str(path), found=str(error)) from error
-    return ContentDigests(
-        digest.hexdigest(), size_bytes, head[_GPT_MAGIC_AREA] == b"EFI PART", not any(head[_STAMP_AREA])
-    )
 
 
-def _content_blocks(path: Path, image_format: str) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        blocks = iter(lambda: file.read(_BLOCK_BYTES), b"")
-        yield from blocks if image_format == "raw" else _decompress(blocks)
+def digest_content(path: Path, image_format: str) -> tuple[str, int]:
+    """Read the raw content and return its SHA-256 and size in bytes; :class:`ImageError` for a damaged file."""
+    digest, size_bytes = hashlib.sha256(), 0
+    for block in content_blocks(path, image_format):
+        digest.update(block)
+        size_bytes += len(block)
+    return digest.hexdigest(), size_bytes
 
 
 def _decompress(packed_blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield the content of every frame; a file that ends inside a frame is an error, not a short image."""
+    """Yield the content of every frame; a file that ends inside a frame is an error, not a short image.
+
+    Little is fed at once: a few bytes may stand for megabytes of zeros.
+    """
     is_inside_frame = False
     frame = _new_frame()
-    for block in packed_blocks:
-        packed = block
-        while packed:
-            yield frame.decompress(packed)
+    done: list[bytes] = []
+    done_bytes = 0
+    for packed in _pieces(packed_blocks):
+        rest = packed
+        while rest:
+            done.append(frame.decompress(rest))
+            done_bytes += len(done[-1])
             is_inside_frame = not frame.eof
-            packed = frame.unused_data if frame.eof else b""
+            rest = frame.unused_data if frame.eof else b""
             frame = _new_frame() if frame.eof else frame
+        if done_bytes >= _BLOCK_BYTES:
+            yield b"".join(done)
+            done, done_bytes = [], 0
     if is_inside_frame:
         raise zstandard.ZstdError("the file ends inside a zstd frame")
+    yield b"".join(done)
+
+
+def _pieces(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    for block in blocks:
+        for start in range(0, len(block), _PIECE_BYTES):
+            yield block[start : start + _PIECE_BYTES]
 
 
 def _new_frame() -> zstandard.ZstdDecompressionObj:

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from metalwright.errors import GrantError, ImageError
-from metalwright.imaging.catalogue import ImageCatalogue
+from metalwright.errors import GrantError, ImageError, UsageError
+from metalwright.imaging.catalogue import ImageCatalogue, parse_image_ref
 from metalwright.imaging.deployments import MediaNetwork, PreparedDeployment, prepare_deployment
+from metalwright.imaging.image_trust import image_trust
 from metalwright.imaging.media import remove_other_media, write_media
 from metalwright.imaging.ramdisk import Ramdisk, build_ramdisk
 from metalwright.imaging.seed import node_address, render_seed
@@ -54,10 +55,21 @@ def login_key(workspace: Workspace) -> Path:
 
 
 def pinned_image(workspace: Workspace, node: str) -> tuple[Image, Path]:
-    """The image that the node's blueprint pins, and its file.
+    """The image that the node's blueprint pins, ready to be written, and its file.
 
     Raises:
-        ImageError: not in the catalogue, or the catalogue's digest is not the pinned one.
+        ImageError: as :func:`pinned_entry`; a file that is gone or cut off; or nobody whom the site trusts vouches.
+    """
+    catalogue, image = ImageCatalogue(workspace.paths.images), pinned_entry(workspace, node)
+    image_trust(workspace.repository.site, workspace.paths.state).voucher(catalogue.entry_path(image), image.ref)
+    return image, _file_of(catalogue, image)
+
+
+def pinned_entry(workspace: Workspace, node: str) -> Image:
+    """What the catalogue says of the image that the node's blueprint pins.
+
+    Raises:
+        ImageError: not in the catalogue, or another digest than the pinned one.
     """
     pin = workspace.blueprint(node).image
     catalogue = ImageCatalogue(workspace.paths.images)
@@ -70,7 +82,41 @@ def pinned_image(workspace: Workspace, node: str) -> tuple[Image, Path]:
             found=f"sha256:{image.file_sha256}",
             hint="fetch the pinned image, or release a blueprint version that pins this one",
         )
-    return image, catalogue.file_path(image)
+    return image
+
+
+def _file_of(catalogue: ImageCatalogue, image: Image) -> Path:
+    path = catalogue.file_path(image)
+    found = path.stat().st_size if path.is_file() else None
+    if found != image.file_size_bytes:
+        raise ImageError(
+            "the image file is gone" if found is None else "the image file has another size than its entry says",
+            where=str(path),
+            expected=f"{image.file_size_bytes} bytes",
+            found="nothing" if found is None else f"{found} bytes",
+            hint="metalwright image verify; then take the image again under a new version",
+        )
+    return path
+
+
+def lost_way_back(workspace: Workspace, node: str) -> str | None:
+    """Why the image that the node was last good with could not be written again; None: it could, or is the pinned one.
+
+    Known by the journal, else by ``known-good.lock``.
+    """
+    recorded = workspace.journal.nodes.known_good(node)
+    known = recorded.record if recorded is not None else workspace.repository.known_good.of_node(node)
+    if known is None or known.image_sha256 == workspace.blueprint(node).image.file_sha256:
+        return None
+    catalogue = ImageCatalogue(workspace.paths.images)
+    try:
+        image = catalogue.get(*parse_image_ref(known.image))
+        _file_of(catalogue, image)
+    except (ImageError, UsageError) as error:
+        return f"{known.image}: {error.what}"
+    if image.file_sha256 != known.image_sha256:
+        return f"{known.image}: the catalogue's has sha256 {image.file_sha256}, the node had {known.image_sha256}"
+    return None
 
 
 def order_deployment(

@@ -15,6 +15,8 @@ _PACKAGES: Final = {
     "objcopy": "binutils",
     "mformat": "mtools",
     "mcopy": "mtools",
+    "mdir": "mtools",
+    "qemu-img": "qemu-utils",
     "xorriso": "xorriso",
     "zstd": "zstd",
     "sfdisk": "fdisk",

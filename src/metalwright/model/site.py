@@ -14,6 +14,9 @@ from metalwright.model.hooks import NodeHooks
 SecretRef = Annotated[str, StringConstraints(pattern=r"^(env|file|command):.+$", strict=True)]
 """``env:NAME``, ``file:PATH`` or ``command:PROGRAM ARGS``; a secret itself is never written in a file of the site."""
 
+MinisignKey = Annotated[str, StringConstraints(pattern=r"^RW[A-Za-z0-9+/]{54}$", strict=True)]
+"""A minisign public key: the second line of a ``.pub`` file."""
+
 Port = Annotated[int, Field(ge=1, le=65535, strict=True)]
 HostPort = Annotated[str, StringConstraints(pattern=r"^([A-Za-z0-9.-]+|\[[0-9A-Fa-f:]+\]):[0-9]{1,5}$", strict=True)]
 """``HOST:PORT``, an IPv6 address in brackets."""
@@ -73,6 +76,17 @@ class NetworkBoot(Frozen):
     """
 
     pxe: bool = False
+
+
+class ImageSettings(Frozen):
+    """Which images may be written.
+
+    ``unsigned: refused``: only those that a trusted key vouches for. The site's own key, made at its first
+    ``image build``, is trusted; ``trusted_keys`` are those of colleagues and publishers by name: minisign public keys.
+    """
+
+    unsigned: Literal["refused", "allowed"] = "refused"
+    trusted_keys: dict[Slug, MinisignKey] = Field(default_factory=dict)
 
 
 class AdminUser(Frozen):
@@ -221,6 +235,7 @@ class Site(Frozen):
     redfish: RedfishSettings = RedfishSettings()
     boot_server: BootServerSettings
     network_boot: NetworkBoot = NetworkBoot()
+    images: ImageSettings = ImageSettings()
     admins: tuple[AdminUser, ...] = Field(min_length=1)
     ssh: SshSettings = SshSettings()
     apt: AptSettings = AptSettings()

@@ -19,7 +19,7 @@ from metalwright.acceptance.signing import site_signing_key
 from metalwright.acceptance.validity import changed_parts, parts_of
 from metalwright.acceptance.verdicts import certified_results
 from metalwright.errors import AcceptanceError, SshUnreachableError
-from metalwright.imaging.ordering import login_key, pinned_image
+from metalwright.imaging.ordering import login_key, pinned_entry
 from metalwright.lifecycle.observations import AcceptObservation, ReadyObservation
 from metalwright.loading.file_lock import exclusive
 from metalwright.loading.locks import read_known_good, write_known_good
@@ -189,7 +189,7 @@ class Accepting:
             site=repository.site,
             links=links(blueprint, node, repository.networks, allocated),
             stamp=stamp,
-            image=pinned_image(workspace, self.node)[0],
+            image=pinned_entry(workspace, self.node),
             deferred=[item.code for item in match(blueprint, self.bmc.report(), node).findings],
         )
         return Job(workspace.ssh_target(self.node), self._host_key(), expected, login_key(workspace))

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
-from metalwright.errors import MetalwrightError
+from metalwright.errors import ImageError, MetalwrightError
+from metalwright.imaging.ordering import pinned_image
 from metalwright.lifecycle import Act, Effect, Failed, History, Timing, decide
 from metalwright.lifecycle.observations import BiosObservation, ImageObservation, Observation
 from metalwright.model.grant import Grant
@@ -114,6 +115,7 @@ def _plan_one(workspace: Workspace, request: PlanRequest, node: str) -> tuple[De
         if not _look(handlers, phase, timing, view):
             break
     _add_consequences(view)
+    _require_image(workspace, node, view)
     try:
         disk = handlers.bmc.system_disk_serial() if Phase.IDENTIFY not in view.unknown else None
     except MetalwrightError:
@@ -137,6 +139,16 @@ def _look(handlers: NodeHandlers, phase: Phase, timing: Timing, view: _NodeView)
     if isinstance(seen, BiosObservation):
         view.reboots[phase] = seen.reboots
     return True
+
+
+def _require_image(workspace: Workspace, node: str, view: _NodeView) -> None:
+    """A disk that would be written needs an image that can be."""
+    if not any(change.disruptive for change in view.changes.get(Phase.IMAGE, ())):
+        return
+    try:
+        pinned_image(workspace, node)
+    except ImageError as error:
+        view.refusals[Phase.IMAGE] = f"{error.what} ({error.found})" if error.found else error.what
 
 
 def _changes(seen: Observation, decision: object) -> tuple[Change, ...]:

@@ -7,8 +7,8 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from typing import Literal
 
-from metalwright.errors import LockHeldError, PlanError
-from metalwright.imaging.ordering import cache_dir, pinned_image
+from metalwright.errors import ImageError, LockHeldError, PlanError
+from metalwright.imaging.ordering import cache_dir, lost_way_back, pinned_image
 from metalwright.imaging.ramdisk import build_ramdisk
 from metalwright.journal.holding import NodeHold, hold_locked_node
 from metalwright.lifecycle import Failed, Timing
@@ -37,6 +37,7 @@ class Request:
     ``overwrite`` names nodes whose foreign disk content or unknown OS may be destroyed; ``until`` is the last phase.
     ``undrained`` is why nodes that carry work are disturbed without draining them. ``fallbacks`` are what nodes are
     brought to once, should their acceptance fail; whoever asked does that, this run only writes it down.
+    ``no_way_back`` is why a node may lose the image that it was last good with.
     """
 
     nodes: tuple[str, ...]
@@ -47,6 +48,7 @@ class Request:
     until: Phase = Phase.READY
     undrained: str | None = None
     fallbacks: Mapping[str, RebuildTarget] = field(default_factory=dict)
+    no_way_back: str | None = None
 
     @property
     def reaches_disks(self) -> bool:
@@ -129,11 +131,30 @@ def check_images(workspace: Workspace, request: Request) -> None:
     """Refuse what could not write its image, before any machine is looked at.
 
     Raises:
-        ImageError: an image is missing, or is not the pinned one.
+        ImageError: an image is missing, is not the pinned one, nobody vouches for it, or it would replace one that
+            the node could not go back to.
     """
-    if request.reaches_disks:
-        for node in request.nodes:
-            pinned_image(workspace, node)
+    if not request.reaches_disks:
+        return
+    for node in request.nodes:
+        pinned_image(workspace, node)
+    if request.kind == "provision":
+        _keep_ways_back(workspace, request)
+
+
+def _keep_ways_back(workspace: Workspace, request: Request) -> None:
+    lost = {node: why for node in request.nodes if (why := lost_way_back(workspace, node)) is not None}
+    if request.no_way_back is None and lost:
+        node, why = next(iter(lost.items()))
+        raise ImageError(
+            "the node could not go back: the image that it was last good with cannot be written any more",
+            where=", ".join(lost),
+            expected="that image in the catalogue, with its digest",
+            found=why,
+            hint=f"add it again, or accept it: metalwright provision {node} --no-way-back WHY",
+        )
+    for node, why in lost.items():
+        workspace.journal.events.act("way back given up", node=node, why=f"{request.no_way_back} ({why})")
 
 
 def provision(workspace: Workspace, request: Request, taken: TakenNodes, events: RunEvents) -> Outcome:

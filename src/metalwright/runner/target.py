@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from metalwright.errors import UsageError
-from metalwright.imaging.catalogue import ImageCatalogue
+from metalwright.imaging.catalogue import ImageCatalogue, parse_image_ref
 from metalwright.journal.journal import Journal
 from metalwright.model.addresses import KnownGood
 from metalwright.model.image import Image
@@ -90,10 +90,7 @@ def _wished(workspace: Workspace, node: str, wish: Wish) -> RebuildTarget:
         raise UsageError("no such blueprint", where=blueprint, expected="NAME@VERSION", hint=f"known: {known}")
     image = None
     if wish.image is not None:
-        name, _, version = wish.image.partition("@")
-        if not version:
-            raise UsageError("an image is named with its version", where=wish.image, expected="NAME@VERSION")
-        image = pin_of(ImageCatalogue(workspace.paths.images).get(name, version))
+        image = pin_of(ImageCatalogue(workspace.paths.images).get(*parse_image_ref(wish.image)))
     return RebuildTarget(node=node, blueprint=blueprint, image=image, source="as asked for")
 
 

@@ -17,6 +17,11 @@ import pytest
 from tests.simulator.provision.world import Options, World, world
 
 from metalwright.demo.site import BMC_PORT, FACTORY_USER
+from metalwright.journal.journal import Journal
+from metalwright.journal.opening import open_sqlite
+from metalwright.model.addresses import KnownGood
+from metalwright.runner.provisioning import Request, check_images
+from metalwright.workspace import open_workspace
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -48,7 +53,7 @@ def test_foreign_data_and_wrong_images_stop_before_the_first_write(
         assert code == 64
         assert "lab-2" in text
 
-        image = next((site.demo.root / "images/tiny/1").glob("image.*"))
+        image = site.demo.root / "images/tiny/1" / site.image.file
         good = image.read_bytes()
         image.chmod(0o644)
         image.write_bytes(bytes([good[0] ^ 1]) + good[1:])
@@ -270,6 +275,54 @@ def test_st_01_a_damaged_journal_is_refused_without_a_word_to_the_bmc(racked: Wo
     finally:
         journal.write_bytes(good)
     assert len(racked.status(racked.machine).requests) == before
+
+
+def test_im_16_no_bmc_is_asked_to_change_before_every_image_is_there_and_vouched_for(racked: World) -> None:
+    """Every image of a run is looked for, compared with its pin and its signature before the first node is touched."""
+    directory, kept = racked.demo.root / "images/tiny/1", racked.demo.root / "elsewhere"
+    before = len(racked.writes(racked.machine))
+    file, signature = directory / racked.image.file, directory / "image.json.minisig"
+
+    def refused(words: str) -> None:
+        code, text = racked.provision()
+        assert (code, words in text, "hint" in text) == (1, True, True), text
+        assert len(racked.writes(racked.machine)) == before
+
+    for path, words in ((directory, "is not in the catalogue"), (file, "file is gone"), (signature, "no signature")):
+        path.rename(kept)
+        refused(words)
+        kept.rename(path)
+    entry = directory / "image.json"
+    good = entry.read_text()
+    try:
+        entry.write_text(good.replace('"uefi"', '"uefi" '))
+        refused("the signature is not of this file")
+        assert "WOULD STOP" in racked.run("plan", "lab-1")[1]
+    finally:
+        entry.write_text(good)
+
+
+def test_im_13_a_node_keeps_its_way_back_unless_somebody_gives_it_up(racked: World) -> None:
+    """Before a new image is written, the one that the node was last good with must be there with its digest."""
+    before = len(racked.writes(racked.machine))
+    with Journal(open_sqlite(racked.state / "journal.sqlite")) as journal:
+        good = KnownGood(
+            node="lab-1", blueprint="lab-vm@1.0.0", recipe="sha256:1", image="tiny@0", image_sha256="a" * 64,
+            firmware={}, certificate="sha256:2", ssh_host_key="ssh-ed25519 AAAA",
+        )  # fmt: skip
+        journal.nodes.set_known_good(good)
+    for image, words in (("tiny@0", "not in the catalogue"), ("tiny@1", f"the node had {'a' * 64}")):
+        with Journal(open_sqlite(racked.state / "journal.sqlite")) as journal:
+            digest = "b" * 64 if image == "tiny@0" else "a" * 64
+            journal.nodes.set_known_good(good.model_copy(update={"image": image, "image_sha256": digest}))
+        code, text = racked.provision()
+        assert (code, words in text, "--no-way-back" in text) == (1, True, True), text
+        assert len(racked.writes(racked.machine)) == before
+    with open_workspace(racked.demo.root) as workspace:
+        check_images(workspace, Request(("lab-1",), no_way_back="that image was bad"))
+        assert any("that image was bad" in str(event.why) for event in workspace.journal.events.of(node="lab-1"))
+    with closing(sqlite3.connect(racked.state / "journal.sqlite")) as connection, connection:
+        assert connection.execute("delete from known_good").rowcount == 1
 
 
 def test_the_ramdisk_refuses_another_machine_and_a_missing_disk_and_leaves_the_other_disks(racked: World) -> None:

@@ -13,9 +13,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.simulator.provision.world import World, world
+from tests.simulator.provision.world import World, add_image, world
 
-from metalwright.imaging.catalogue import ImageCatalogue
 from metalwright.model.addresses import KnownGood
 from metalwright.workspace import open_workspace
 
@@ -140,7 +139,7 @@ def test_a_rebuild_to_another_image_writes_just_that_and_keeps_what_the_old_syst
     other = tmp_path / "other.raw"
     other.write_bytes(bytes([good[0] ^ 1]) + good[1:])
     sha256 = hashlib.sha256(other.read_bytes()).hexdigest()
-    ImageCatalogue(written.demo.root / "images").add(other, name="tiny", version="2", file_sha256=sha256)
+    add_image(written.demo.root, other, "2", sha256)
 
     code, text = written.run("rebuild", "lab-1", "--image", "tiny@2", "--until", "image", "--yes")
     assert code == 0, text

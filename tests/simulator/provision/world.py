@@ -22,7 +22,8 @@ from typing import Any
 from metalwright.allocations import allocate_addresses
 from metalwright.demo.site import BLUEPRINT, BMC_PORT, SSH_PORT, DemoSite, Machine
 from metalwright.imaging.agent.stamp import decode_stamp, read_stamp_area
-from metalwright.imaging.catalogue import ImageCatalogue
+from metalwright.imaging.catalogue import ImageCatalogue, Provenance
+from metalwright.imaging.image_trust import site_image_signer
 from metalwright.imaging.ramdisk import RamdiskRecipe, _base_digest, _base_dir
 from metalwright.loading import SitePaths
 from metalwright.model.image import Image
@@ -205,7 +206,7 @@ def world(
     state.mkdir(mode=0o700)
     (state / "factory-password").write_text("Factory-pass-1")
     source, sha256 = image_file
-    image = ImageCatalogue(SitePaths(demo.root).images).add(source, name="tiny", version="1", file_sha256=sha256)
+    image = add_image(demo.root, source, "1", sha256)
     blueprint = SitePaths(demo.root).blueprint(BLUEPRINT)
     declared = blueprint.read_text(encoding="utf-8").replace("[virtual-media]", f"[{', '.join(options.methods)}]")
     blueprint.write_text(declared, encoding="utf-8")
@@ -222,6 +223,13 @@ def world(
         yield made
     finally:
         made.lab.down(wipe=True)
+
+
+def add_image(root: Path, source: Path, version: str, file_sha256: str) -> Image:
+    """Take an image called ``tiny`` into the site's catalogue, vouched for by the site."""
+    provenance = Provenance(signer=site_image_signer(root / ".metalwright"), comment="made by a test")
+    catalogue = ImageCatalogue(SitePaths(root).images)
+    return catalogue.add(source, name="tiny", version=version, file_sha256=file_sha256, provenance=provenance)
 
 
 def _lab_spec(demo: DemoSite, options: Options) -> LabSpec:

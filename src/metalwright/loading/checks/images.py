@@ -46,3 +46,12 @@ def _pin(files: SiteFiles, blueprint: Loaded[Blueprint]) -> Iterator[LoadingErro
             found=pin.file_sha256,
             hint="an image version is built once; a new build is a new version and a new blueprint",
         )
+    smallest_bytes = blueprint.model.system_drive.min_bytes
+    if image.content_size_bytes > smallest_bytes:
+        yield LoadingError(
+            f"{blueprint.model.ref} allows system drives that its image does not fit on",
+            where=blueprint.where("image", "version"),
+            expected=f"a disk in the image of at most {smallest_bytes} bytes (hardware.drives, min_bytes)",
+            found=f"{image.content_size_bytes} bytes ({path})",
+            hint="raise min_bytes, or make the image smaller; it grows to the end of its disk anyway",
+        )
