@@ -20,6 +20,8 @@ KEYRING = "/etc/apt/keyrings/metalwright.asc"
 
 KEYS_DIRECTORY = "/etc/ssh/authorized_keys.d"
 FIREWALL_RULES = "/etc/nftables.conf"
+SYSCTL_SETTINGS = "/etc/sysctl.d/90-metalwright.conf"
+GOVERNOR_UNIT = "metalwright-cpu-governor.service"
 LOCK_TIMEOUT_S = 300
 """How long apt waits for another package manager."""
 
@@ -50,6 +52,10 @@ def node_data(repository: SiteRepository, node: Node) -> dict[str, Any]:
         "admins": [admin.to_json() for admin in site.admins],
         "package_pins": [pin.to_json() for pin in package_pins(blueprint.software)],
         "firewall": blueprint.security.firewall,
+        "patches": blueprint.security.patches,
+        "kernel_args": list(blueprint.software.kernel_args),
+        "sysctl": blueprint.software.kernel_settings,
+        "cpu_governor": blueprint.software.cpu_governor,
         **open_ports(site, blueprint),
         **({"apt_sources": list(site.apt.sources)} if site.apt.sources else {}),
     }
@@ -72,6 +78,9 @@ def open_ports(site: Site, blueprint: Blueprint) -> dict[str, Any]:
 def node_files(data: Data) -> Iterator[NodeFile]:
     """All of them; ``data`` as :func:`node_data` has it."""
     yield from apt_files(data["package_pins"], data.get("apt_sources", ()))
+    yield from patch_files(data["patches"], data["package_pins"])
+    yield from kernel_files(data["sysctl"], data["cpu_governor"])
+    yield KEPT_KERNEL
     yield from time_files(data["ntp_servers"])
     yield from login_files(data["admins"])
     yield from sshd_files()
@@ -85,6 +94,23 @@ def apt_files(package_pins: Sequence[Data], apt_sources: Sequence[str]) -> Itera
     yield NodeFile("apt.preferences.j2", "/etc/apt/preferences.d/metalwright", {"package_pins": pins})
     if apt_sources:
         yield NodeFile("sources.list.j2", "/etc/apt/sources.list", {"apt_sources": apt_sources})
+
+
+def patch_files(patches: str, package_pins: Sequence[Data]) -> Iterator[NodeFile]:
+    """unattended-upgrades: security patches of everything but what is pinned and the kernel, or none at all."""
+    values = {"patches": patches, "pinned": [pin["name"] for pin in package_pins]}
+    yield NodeFile("unattended-upgrades.conf.j2", "/etc/apt/apt.conf.d/90metalwright-patches", values)
+
+
+def kernel_files(sysctl: Data, cpu_governor: str | None) -> Iterator[NodeFile]:
+    """Kernel settings, and the unit that sets the governor where the blueprint names one."""
+    yield NodeFile("sysctl.conf.j2", SYSCTL_SETTINGS, {"sysctl": sysctl})
+    if cpu_governor:
+        yield NodeFile("cpu-governor.service.j2", f"/etc/systemd/system/{GOVERNOR_UNIT}", {"governor": cpu_governor})
+
+
+KEPT_KERNEL = NodeFile("kernel.preferences.j2", "/etc/apt/preferences.d/metalwright-kernel")
+"""Which kernel apt may install; the node fills in the release that runs."""
 
 
 def time_files(ntp_servers: Sequence[str]) -> Iterator[NodeFile]:

@@ -30,7 +30,8 @@ SHELL_SCRIPTS = sorted(
 def test_every_file_of_running_nodes_is_in_the_table_that_a_review_reads() -> None:
     admins = [{"name": "a", "authorized_keys": []}]
     data = {"package_pins": (), "apt_sources": ["deb x"], "ntp_servers": (), "admins": admins}
-    declared = {item.template for item in node_files({**data, "firewall": "none", "open_tcp_ports": ()})}
+    kernel = {"sysctl": {}, "cpu_governor": "performance", "patches": "none"}
+    declared = {item.template for item in node_files({**data, **kernel, "firewall": "none", "open_tcp_ports": ()})}
     there = {path.relative_to(ROOT / "templates/node").as_posix() for path in (ROOT / "templates/node").rglob("*.j2")}
     assert declared == there, "declare the file in src/metalwright/node_files.py, so that reviews show what it becomes"
 

@@ -10,7 +10,9 @@ from tests.machines import segment
 from tests.machines.packages import build_package, index_repository
 from tests.machines.site import MachineSite, machine_site
 
-BARE = "dpkg --force-all --purge containerd chrony prometheus-node-exporter >/dev/null 2>&1 || true\n"
+BARE = (
+    "dpkg --force-all --purge containerd chrony prometheus-node-exporter unattended-upgrades >/dev/null 2>&1 || true\n"
+)
 """What this computer may have, a fresh node has not."""
 
 
@@ -21,6 +23,7 @@ def write_stand_ins(directory: Path) -> Path:
     build_package(directory, "containerd", "1.7.1-1", unit="containerd.service")
     build_package(directory, "prometheus-node-exporter", "1.5.0-1+b6", unit="prometheus-node-exporter.service")
     build_package(directory, "chrony", "4.3-2+deb12u1", unit="chrony.service")
+    build_package(directory, "unattended-upgrades", "2.9.1+nmu3")
     index_repository(directory)
     return directory
 

@@ -21,8 +21,8 @@ mount -t tmpfs -o mode=755 tmpfs run
 mount -t tmpfs -o mode=1777 tmpfs tmp
 hostname "$name"
 # What belongs to the kernel as a whole is only read; a machine has settings of its network alone.
+mount --bind proc/sys proc/sys
 mount --bind proc/sys/net proc/sys/net
-mount --bind -o ro proc/sys proc/sys
 mount -o remount,bind,ro proc/sys
 mount --bind "$state/boot_id" proc/sys/kernel/random/boot_id
 mount --bind "$state/cmdline" proc/cmdline

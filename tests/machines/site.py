@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -89,12 +90,14 @@ def machine_site(
     names: Sequence[str] = ("lab-1",),
     *,
     site: str = SITE,
-    blueprint: str = "lab-vm@1.0.0",
+    software: str | None = None,
+    security: str | None = None,
     setup: str = "",
     node: str = "",
 ) -> MachineSite:
     """A site of machines that answer on SSH. ``setup`` runs in each before its first boot, ``node`` are further
-    lines of each node's record."""
+    lines of each node's record. ``software`` and ``security`` replace those sections of the blueprint ``lab-vm``."""
+    blueprint = "lab-vm@1.0.0" if software is None and security is None else "lab-own@1.0.0"
     machines, nodes, allocations = {}, [], []
     key = ensure_private_key(root.parent / "key")
     public = subprocess.run(["ssh-keygen", "-y", "-f", str(key)], check=True, capture_output=True, text=True).stdout
@@ -106,6 +109,8 @@ def machine_site(
     rack = "schema: 1\nname: rack-1\nsite: lab\nnodes:\n" + "".join(nodes)
     site = f"{site}ssh: {{private_key: {key}}}\n"
     create_site(root, inventory={"site.yaml": site, "networks.yaml": NETWORKS, "racks/rack-1.yaml": rack})
+    if blueprint != "lab-vm@1.0.0":
+        write_blueprint(root, software, security)
     write_addresses(root / "inventory/addresses.lock", AddressLock(allocations=tuple(allocations)))
     made = MachineSite(root, segment, machines)
     for machine in machines.values():
@@ -129,3 +134,14 @@ def _node_lines(machine: Machine, blueprint: str) -> str:
         f'    bmc_mac: "52:54:00:bc:00:{machine.number:02x}"\n    blueprint: {blueprint}\n'
         f'    ports: [{{mac: "{machine.mac}", role: host}}]\n'
     )
+
+
+def write_blueprint(root: Path, software: str | None, security: str | None) -> None:
+    """Write the blueprint ``lab-own@1.0.0``: ``lab-vm`` with other sections (YAML in flow style or indented)."""
+    text = (root / "blueprints/lab-vm/1.0.0.yaml").read_text(encoding="utf-8").replace("name: lab-vm", "name: lab-own")
+    for key, section in (("software", software), ("security", security)):
+        if section is not None:
+            text = re.sub(rf"^{key}:.*\n(  .*\n)*", f"{key}: {section}\n", text, flags=re.MULTILINE)
+    path = root / "blueprints/lab-own/1.0.0.yaml"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")

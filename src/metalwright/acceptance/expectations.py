@@ -11,7 +11,7 @@ from metalwright.acceptance.gpu_health import gpu_checks
 from metalwright.acceptance.links import Link
 from metalwright.matching.memory import module_size_gib
 from metalwright.matching.witnesses import witness_of
-from metalwright.model.blueprint import Blueprint, Hardware
+from metalwright.model.blueprint import Blueprint, Hardware, Software
 from metalwright.model.image import Image, Stamp
 from metalwright.model.package import package_pins, served_ports
 from metalwright.model.rack import Node
@@ -56,6 +56,7 @@ def expectations(
         "hostname": [{"id": "name", "hostname": node.name, "fqdn": f"{node.name}.{site.domain}"}],
         "stamp": [{"id": "stamp", "stamp": stamp.to_json()}],
         "kernel": _kernel(image),
+        **_kernel_settings(blueprint.software),
         "address": [{"id": link.network, **link.to_json()} for link in links],
         "time": [{"id": "ntp", "servers": list(site.ntp)}],
         "package": [{"id": pin.name, **pin.to_json()} for pin in package_pins(blueprint.software)],
@@ -93,6 +94,14 @@ def _kernel(image: Image | None) -> list[dict[str, Any]]:
     names = [name.removeprefix(prefix) for name in (image.packages if image else {}) if name.startswith(prefix)]
     releases = sorted(name for name in names if name[:1].isdigit())
     return [{"id": "release", "releases": releases}] if releases else []
+
+
+def _kernel_settings(software: Software) -> dict[str, list[dict[str, Any]]]:
+    """How the kernel runs: its settings, the governor of its CPUs."""
+    return {
+        "sysctl": [{"id": name, "value": value} for name, value in software.kernel_settings.items()],
+        "governor": [{"id": "cpu", "governor": software.cpu_governor}] if software.cpu_governor else [],
+    }
 
 
 def _hardware(blueprint: Blueprint, node: Node) -> dict[str, list[dict[str, Any]]]:

@@ -108,7 +108,8 @@ def chrony_servers(sources_csv: str) -> set[str]:
 def unit_fault(show_text: str) -> str | None:
     """Why a unit is not well, from ``systemctl show``; ``None`` when it is.
 
-    A oneshot unit is well when it succeeded, also when it is no longer active; ``activating`` is not yet well.
+    A oneshot unit is well when it succeeded, also when it is no longer active, and a timer that waits;
+    ``activating`` is not yet well.
     """
     found = dict(line.partition("=")[::2] for line in show_text.splitlines() if "=" in line)
     state = f"{found.get('ActiveState')}/{found.get('SubState')}, result {found.get('Result')}"
@@ -118,7 +119,7 @@ def unit_fault(show_text: str) -> str | None:
         return state
     if found.get("Type") == "oneshot" and found.get("ActiveState") in ("active", "inactive"):
         return None
-    if found.get("ActiveState") != "active" or found.get("SubState") not in ("running", "exited"):
+    if found.get("ActiveState") != "active" or found.get("SubState") not in ("running", "exited", "waiting"):
         return state
     return None
 

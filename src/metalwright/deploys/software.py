@@ -8,7 +8,9 @@ from pyinfra.api import deploy
 from metalwright.acceptance.expectations import BASE_UNITS
 from metalwright.deploys.access import access
 from metalwright.deploys.firewall import firewall
+from metalwright.deploys.kernel import kernel
 from metalwright.deploys.packages import packages
+from metalwright.deploys.patches import patches
 from metalwright.deploys.time import time_synchronisation
 from metalwright.operations.preflight import deployed_node
 from metalwright.operations.systemd import running
@@ -19,6 +21,8 @@ def software() -> None:
     """All of it, in order; a second run changes nothing."""
     deployed_node(name="The right system, as root", node=host.data.node)
     packages()
+    kernel()
+    patches()
     time_synchronisation()
     access()
     firewall()

@@ -24,6 +24,7 @@ class UnitState(TypedDict):
     fault: str | None
     is_starting: bool
     is_finished: bool
+    is_masked: bool
     is_enabled: bool
     restarts: int
     active_s: float
@@ -54,6 +55,7 @@ def _state(block: str, uptime_s: float) -> tuple[str, UnitState]:
         "fault": unit_fault(block),
         "is_starting": found.get("ActiveState") in ("activating", "reloading"),
         "is_finished": found.get("Type") == "oneshot" and found.get("ActiveState") == "inactive",
+        "is_masked": found.get("LoadState") == "masked",
         "is_enabled": found.get("UnitFileState") in ("enabled", "static", "alias", "indirect", "generated"),
         "restarts": int(found.get("NRestarts") or 0),
         "active_s": max(0.0, uptime_s - entered_s) if entered_s else 0.0,

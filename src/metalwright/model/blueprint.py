@@ -28,6 +28,14 @@ NetworkPurpose = (
 Agent = Literal["node_exporter", "dcgm_exporter", "amd_metrics_exporter"]
 """What Prometheus reads on a node."""
 
+KernelArgument = Annotated[str, StringConstraints(pattern=r'^[^\s"\']+$', strict=True)]
+"""``iommu=pt``: one word, without quotes."""
+
+SysctlName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_-]+([./][A-Za-z0-9_-]+)+$", strict=True)]
+"""``vm.swappiness``, as ``sysctl`` writes it."""
+
+NUMA_BALANCING = "kernel.numa_balancing"
+
 _TERM = r"(==|>=|<=|>|<)\s*[^\s,|][^,|]*"
 VersionConstraint = Annotated[str, StringConstraints(pattern=rf"^{_TERM}([,|]\s*{_TERM})*$", strict=True)]
 """``>=1.4``; terms joined by ``,`` must all hold, of alternatives joined by ``|`` one."""
@@ -229,12 +237,33 @@ class ContainerRuntime(Frozen):
 
 
 class Software(Frozen):
-    """Exact versions on the operating system."""
+    """Exact versions on the operating system, and how its kernel runs.
 
-    kernel_args: tuple[Text, ...] = ()
+    ``kernel_args`` are added to the image's own and take effect with a restart. ``sysctl`` are further kernel settings
+    by name; ``cpu_governor`` is set on every CPU that has one.
+    """
+
+    kernel_args: tuple[KernelArgument, ...] = ()
+    sysctl: dict[SysctlName, int | Text] = Field(default_factory=dict)
+    cpu_governor: Literal["performance", "powersave", "schedutil", "ondemand", "conservative"] | None = None
+    numa_balancing: bool | None = Field(
+        default=None, description="whether the kernel moves memory between NUMA nodes by itself"
+    )
     accelerator: Accelerator | None = None
     container_runtime: ContainerRuntime | None = None
     agents: dict[Agent, VersionText] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _one_place_for_numa_balancing(self) -> Software:
+        if self.numa_balancing is not None and NUMA_BALANCING in self.sysctl:
+            raise ValueError(f"numa_balancing and sysctl {NUMA_BALANCING} say the same thing twice: keep one")
+        return self
+
+    @property
+    def kernel_settings(self) -> dict[str, str]:
+        """All settings of ``sysctl``, NUMA balancing included, as text."""
+        own = {} if self.numa_balancing is None else {NUMA_BALANCING: str(int(self.numa_balancing))}
+        return {**{name: str(value) for name, value in self.sysctl.items()}, **own}
 
 
 class Security(Frozen):

@@ -46,6 +46,9 @@ def pinned(
     """
     wanted = [PackagePin.model_validate(pin) for pin in pins]
     names = [*present, *(pin.name for pin in wanted)]
+    if not names:
+        host.noop("no package is asked for")
+        return
     installed = answer(InstalledVersions, packages=names)
     missing = [pin for pin in wanted if not _is_met(pin, installed)]
     absent = [name for name in present if name not in installed]

@@ -35,7 +35,7 @@ def rendered(files: Sequence[Mapping[str, str]]) -> Generator[StringCommand, Non
         yield StringCommand(
             f": write {paths};",
             "base64 --decode | tar --extract --directory / --unlink-first --touch --file -",
-            _stdin=_archive(missing),
+            _stdin=archive(missing),
         )
     else:
         host.noop("all files are as rendered")
@@ -61,7 +61,7 @@ def _found(item: Mapping[str, str], state: FileState | None) -> str:
     return ", ".join(words)
 
 
-def _archive(files: Sequence[Mapping[str, str]]) -> list[str]:
+def archive(files: Sequence[Mapping[str, str]]) -> list[str]:
     """A tar archive in lines of base64; the files belong to root."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:

@@ -26,10 +26,16 @@ def running(
 
     A unit that starts gets ``limit_s`` seconds; one that is not well after its start, or dies, fails the host.
     """
+    if not units:
+        host.noop("no unit is asked for")
+        return
     states = answer(ServiceStates, units=list(units))
     stopped = [unit for unit in units if not _is_up(states.get(unit))]
     show_diff(line(f"service {unit}", _found(states.get(unit)), "running, starts at boot") for unit in stopped)
     if stopped:
+        masked = [unit for unit in stopped if unit in states and states[unit]["is_masked"]]
+        if masked:
+            yield StringCommand("systemctl unmask", *map(QuoteString, masked))
         yield StringCommand("systemctl enable --now", *map(QuoteString, stopped))
     if stopped or not _are_settled(states, settle_s):
         yield step(_wait_until_settled, list(units), settle_s, limit_s)

@@ -20,7 +20,8 @@ UNIT = "a.service"
 
 def state(**changes: Any) -> UnitState:
     well: UnitState = {
-        "fault": None, "is_starting": False, "is_finished": False, "is_enabled": True, "restarts": 0, "active_s": 60.0,
+        "fault": None, "is_starting": False, "is_finished": False, "is_masked": False, "is_enabled": True,
+        "restarts": 0, "active_s": 60.0,
     }  # fmt: skip
     return well | changes  # type: ignore[return-value]  # a TypedDict with other values
 

@@ -26,6 +26,19 @@ def test_kernel(host: Host, check: dict[str, Any]) -> None:
     assert host.check_output("uname -r") in check["releases"]
 
 
+def test_sysctl(host: Host, check: dict[str, Any]) -> None:
+    found = host.check_output("sysctl --values %s", check["id"])
+    assert found.split() == str(check["value"]).split(), f"{check['id']} is {found}"
+
+
+def test_governor(host: Host, check: dict[str, Any], unknown: Any) -> None:
+    """Every frequency policy follows it."""
+    found = host.run("cat /sys/devices/system/cpu/cpufreq/policy*/scaling_governor").stdout.split()
+    if not found:
+        unknown("this machine shows no frequency policy")
+    assert set(found) == {check["governor"]}, f"governors {sorted(set(found))}"
+
+
 def test_address(host: Host, check: dict[str, Any]) -> None:
     """The address is on a port that may carry it, and nowhere else."""
     found = addresses_of(host.check_output("ip -json address show"))
