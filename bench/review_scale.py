@@ -64,7 +64,7 @@ def _plan(root: Path) -> int:
     desired = []
     for node in repository.nodes():
         blueprint, addresses = repository.blueprint_of(node.name), repository.addresses.of_node(node.name)
-        inputs = {"node": node.to_json(), "addresses": addresses, **shared}
+        inputs = {"node": node.recipe_inputs(), "addresses": addresses, **shared}
         recipe = recipe_digest(blueprint, inputs, repository.tree_digest, __version__)
         desired.append(Desired(node, blueprint, recipe, addresses, f"D-{node.name}", shared))
     plan = make_plan(desired, [plan_node(item, seen, {}) for item in desired])

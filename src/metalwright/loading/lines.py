@@ -47,9 +47,18 @@ class LockFormat:
         Raises:
             InvalidFilesError: torn, empty, conflicted or foreign content; it is never taken for a fresh start.
         """
+        text = self.read_text(path, root=root)
+        return () if text is None else self.parse(text, path)
+
+    def read_text(self, path: Path, *, root: Path) -> str | None:
+        """The text of a file; ``None`` when there is no file yet.
+
+        Raises:
+            LoadingError: it cannot be read.
+        """
         if not path.exists() and not path.is_symlink():
-            return ()
-        return self.parse(decode_text(read_bytes(path, root=root, max_bytes=_MAX_LOCK_BYTES), path), path)
+            return None
+        return decode_text(read_bytes(path, root=root, max_bytes=_MAX_LOCK_BYTES), path)
 
     def parse(self, text: str, path: Path) -> tuple[LockLine, ...]:
         """As ``read``, for text at hand."""

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from metalwright.errors import InvalidFilesError, LoadingError
 from metalwright.loading.files import write_atomically
 from metalwright.loading.lines import LockFormat, LockLine
+from metalwright.loading.models import remember
 from metalwright.model.addresses import AddressLock, Allocation, KnownGood, KnownGoodLock
 from metalwright.model.base import address_order
 from metalwright.model.digests import canonical_json
@@ -46,7 +47,8 @@ def read_addresses(path: Path, *, root: Path) -> AddressLock:
     Raises:
         InvalidFilesError: as ``parse_addresses``.
     """
-    return _address_lock(ADDRESSES.read(path, root=root))
+    text = ADDRESSES.read_text(path, root=root)
+    return AddressLock() if text is None else remember(AddressLock, text, lambda: parse_addresses(text, path))
 
 
 def write_addresses(path: Path, lock: AddressLock) -> None:

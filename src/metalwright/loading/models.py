@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +19,7 @@ from metalwright.loading.messages import misfit_errors, validation_errors
 from metalwright.loading.tree import Tree, locate
 
 M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,17 @@ def parse_model(text: str, model: type[M], path: Path) -> Loaded[M]:
     return Loaded(path, text, value)
 
 
-_remembered: dict[tuple[type[BaseModel], str], Any] | None = None
+def remember(kind: type[T], text: str, read: Callable[[], T]) -> T:
+    """What ``read`` makes of a text; inside of :func:`remembered_texts` once for each kind and text."""
+    if _remembered is None:
+        return read()
+    if (kind, text) not in _remembered:
+        _remembered[kind, text] = read()
+    value: T = _remembered[kind, text]
+    return value
+
+
+_remembered: dict[tuple[type[Any], str], Any] | None = None
 
 
 @contextmanager

@@ -80,6 +80,7 @@ def normal_uuid(value: str) -> str:
     return str(uuidlib.UUID(value.strip()))
 
 
+@lru_cache(maxsize=1 << 16)
 def uuid_forms(value: str) -> frozenset[str]:
     """A UUID as written and with its first three fields byte-swapped (SMBIOS before 2.6 and some BMCs differ)."""
     parsed = uuidlib.UUID(value.strip())

@@ -84,8 +84,9 @@ class _Comparison:
             )  # fmt: skip
         old_rack, old = before
         changes = self.changes(old.blueprint, node.blueprint)
-        what = [*_node_words(old_rack, old, rack, node), *(self._network_words(node))]
-        is_own_new = old != node and old.recipe_inputs() != node.recipe_inputs()
+        is_same = old is node and old_rack is rack
+        what = [*(() if is_same else _node_words(old_rack, old, rack, node)), *self._network_words(node)]
+        is_own_new = old is not node and old.recipe_inputs() != node.recipe_inputs()
         is_recipe_new = self.is_recipe_new or is_own_new or bool(changes) or bool(moves)
         if not (what or changes or moves or is_recipe_new):
             return None
@@ -114,6 +115,8 @@ class _Comparison:
         )
 
     def _network_words(self, node: Node) -> Iterator[str]:
+        if not self.networks:
+            return
         joined = {
             purpose for attachment in self.head.blueprints[node.blueprint].network for purpose in attachment.networks
         }

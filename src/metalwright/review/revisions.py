@@ -50,8 +50,9 @@ def checked_out(root: Path, revisions: str) -> Iterator[Revisions]:
         named, head = _commit(repository, base_name), _commit(repository, head_name or "HEAD")
         base = _merge_base(repository, named, head)
         roots = [Path(directory) / name for name in ("base", "head")]
+        written: dict[bytes, Path] = {}
         for commit, target in zip((base, head), roots, strict=True):
-            _write(commit, prefix, target)
+            _write(commit, prefix, target, written)
         yield Revisions(base.hexsha[:12], head.hexsha[:12], roots[0], roots[1], base != named)
 
 
@@ -110,8 +111,11 @@ def _merge_base(repository: Repo, base: Commit, head: Commit) -> Commit:
     return commit
 
 
-def _write(commit: Commit, prefix: PurePosixPath, target: Path) -> None:
-    """Write the site's trees of a commit; links stay links, so that one that leads outside is refused when read."""
+def _write(commit: Commit, prefix: PurePosixPath, target: Path, written: dict[bytes, Path]) -> None:
+    """Write the site's trees of a commit; links stay links, so that one that leads outside is refused when read.
+
+    ``written`` maps contents to files: what both revisions have is one file under two names, never written to again.
+    """
     target.mkdir()
     tree: Any = commit.tree
     for part in prefix.parts:
@@ -121,22 +125,26 @@ def _write(commit: Commit, prefix: PurePosixPath, target: Path) -> None:
             return
     for item in tree:
         if item.name in SITE_TREES and item.type == "tree":
-            _write_tree(item, target / item.name)
+            _write_tree(item, target / item.name, written)
 
 
-def _write_tree(tree: Any, target: Path) -> None:
+def _write_tree(tree: Any, target: Path, written: dict[bytes, Path]) -> None:
     target.mkdir()
     for item in tree:
         path = target / item.name
         if item.name in ("", ".", "..") or "/" in item.name or path.is_symlink() or path.exists():
             raise LoadingError("a forged name in the repository's tree", where=str(item.path), found=repr(item.name))
         if item.type == "tree":
-            _write_tree(item, path)
+            _write_tree(item, path, written)
         elif item.mode == _LINK:
             path.symlink_to(item.data_stream.read().decode("utf-8", "surrogateescape"))
+        elif item.type == "blob" and item.binsha in written:
+            path.hardlink_to(written[item.binsha])
         elif item.type == "blob":
+            data = item.data_stream  # one question to git for size and bytes
             with path.open("wb") as stream:
-                if item.size <= MAX_BLOB_BYTES:
-                    item.stream_data(stream)
+                if data.size <= MAX_BLOB_BYTES:
+                    stream.write(data.read())
                 else:
-                    stream.truncate(item.size)  # larger than anything that is read: refused by its size alone
+                    stream.truncate(data.size)  # larger than anything that is read: refused by its size alone
+            written[item.binsha] = path

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from metalwright.acceptance.catalogue import KNOWN_TESTS
 from metalwright.acceptance.offline import acceptance_errors
+from metalwright.addressing.needs import needs_of
 from metalwright.allocations import reallocate
 from metalwright.checking import accelerator_findings, bios_errors
 from metalwright.errors import AddressError, LoadingError
@@ -67,7 +68,7 @@ def review_states(base_root: Path, head_root: Path, names: tuple[str, str], give
         gpus_out_at_once=impact.gpus_out_at_once,
         files=files,
         policies=_policies(before, after, impact, given),
-        warnings=(*warnings, *_address_warnings(after, given), *_policy_warnings(before, after)),
+        warnings=(*warnings, *_address_warnings(before, after, given), *_policy_warnings(before, after)),
         unknown=tuple(_unknown(impact, given)),
         observed=given.observed.taken if given.observed is not None else None,
     )
@@ -109,7 +110,10 @@ def _fingerprint(error: LoadingError, root: Path) -> tuple[str, str, str]:
     return error.rule, error.what, relative(error.found or "", root)
 
 
-def _address_warnings(after: SiteRepository, given: Circumstances) -> Iterator[str]:
+def _address_warnings(before: SiteRepository, after: SiteRepository, given: Circumstances) -> Iterator[str]:
+    """What the change leaves to the allocator; nothing when it leaves what the base left."""
+    if _is_allocated_alike(before, after):
+        return
     try:
         result = reallocate(after, given.now.date())
     except AddressError as error:
@@ -117,6 +121,25 @@ def _address_warnings(after: SiteRepository, given: Circumstances) -> Iterator[s
         return
     if result.has_changed:
         yield f"addresses.lock is not up to date ({len(result.lines)} lines): metalwright addresses allocate"
+
+
+def _is_allocated_alike(before: SiteRepository, after: SiteRepository) -> bool:
+    """Whether both states ask for the same addresses and have given the same. Equal files are the same objects."""
+    if before.networks != after.networks or before.addresses != after.addresses:
+        return False
+    shared = before.blueprints.keys() & after.blueprints.keys()
+    if any(before.blueprints[ref] is not after.blueprints[ref] for ref in shared):
+        return False
+    old, new = ({id(rack): rack for rack in state.racks} for state in (before, after))
+    differing = ([old[key] for key in old.keys() - new.keys()], [new[key] for key in new.keys() - old.keys()])
+    try:
+        asked = [
+            needs_of(state.networks, racks, state.blueprints)
+            for state, racks in zip((before, after), differing, strict=True)
+        ]
+    except AddressError:
+        return False
+    return asked[0] == asked[1]
 
 
 def _policies(

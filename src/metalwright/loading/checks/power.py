@@ -103,7 +103,8 @@ def _feeds(rack: Loaded[Rack], drawing: list[_Drawing], drawn_w: int) -> Iterato
             hint=_REMEDY,
         )
         return
-    overloaded = _overloaded(feeds, drawing)
+    has_cords = any(item.node.cords for item in drawing)  # without, each phase carries its share of the whole
+    overloaded = _overloaded(feeds, drawing) if has_cords else None
     if overloaded is not None:
         yield _overload(rack, feeds, overloaded, "")
     if len(feeds) > 1:
@@ -128,6 +129,8 @@ def _lost_feed(
             found=f"{_kw(drawn_w)} at full load ({_kw(total_w)} with all feeds)",
             hint=_REMEDY,
         )
+        return
+    if not any(item.node.cords for item in drawing):
         return
     for lost in feeds:
         overloaded = _overloaded({name: feed for name, feed in feeds.items() if name != lost}, drawing)
