@@ -9,6 +9,7 @@ from metalwright.acceptance.catalogue import KNOWN_TESTS
 from metalwright.acceptance.exporters import GPU_EXPORTERS
 from metalwright.acceptance.gpu_health import gpu_checks
 from metalwright.acceptance.links import Link
+from metalwright.acceptance.platform_checks import platform_checks
 from metalwright.matching.memory import module_size_gib
 from metalwright.matching.witnesses import witness_of
 from metalwright.model.blueprint import Blueprint, Hardware, Software
@@ -45,12 +46,13 @@ def expectations(
     stamp: Stamp,
     image: Image | None = None,
     deferred: Collection[str] = (),
+    isolation: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
     """Everything to be checked, by kind: ``{"schema": 1, "node": …, "checks": {kind: [{"id": …, …}]}}``.
 
     Kinds are the test functions of the suite (``package`` → ``test_package``); ids are unique within their kind.
     ``image`` adds the kernel that belongs to it, ``deferred`` (codes of findings that the BMC left open) the checks in
-    which a better witness speaks.
+    which a better witness speaks, ``isolation`` those of :func:`~.platform_checks.isolation_checks`.
     """
     checks = {
         "hostname": [{"id": "name", "hostname": node.name, "fqdn": f"{node.name}.{site.domain}"}],
@@ -67,6 +69,7 @@ def expectations(
         "firewall": [{"id": "input", "policy": "drop"}] if blueprint.security.firewall == "default-deny" else [],
         **_hardware(blueprint, node),
         **_better_witnesses(blueprint, deferred),
+        **platform_checks(blueprint, node, isolation),
         "gpu_health": gpu_checks(blueprint),
         "exporter": _exporters(blueprint),
         "measured": _measured(blueprint, site),

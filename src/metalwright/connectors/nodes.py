@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from metalwright.acceptance.burn_in.tests import tool_packages
 from metalwright.connectors.bmcs import inventory_at, site_dir
 from metalwright.imaging.packages import mirror_path, read_public_key
 from metalwright.loading import SitePaths
@@ -50,6 +51,7 @@ def node_host(repository: SiteRepository, node: Node, directory: Path) -> Host |
         "ssh_known_hosts_file": str(paths.known_hosts.resolve()),
         "ssh_strict_host_key_checking": "yes",
         "_sudo": target.user != "root",
+        "test_packages": list(tool_packages(blueprint)),
         **package_sources(site, blueprint, paths.state),
     }
     key = login_key_path(site, paths)

@@ -12,10 +12,17 @@ from metalwright.operations.files import rendered
 
 
 @deploy(
-    "Packages", data_defaults={"package_pins": [], "apt_sources": [], "apt_keyring": None, "allow_downgrade": False}
+    "Packages",
+    data_defaults={
+        "package_pins": [],
+        "test_packages": [],
+        "apt_sources": [],
+        "apt_keyring": None,
+        "allow_downgrade": False,
+    },
 )
 def packages() -> None:
-    """apt's settings, sources and version pins; then the pinned packages, and chrony.
+    """apt's settings, sources and version pins; then the pinned packages, chrony, and what the acceptance tests call.
 
     Without ``apt_sources`` the image's own sources stay.
     """
@@ -23,7 +30,7 @@ def packages() -> None:
     pinned(
         name="Pinned packages",
         pins=host.data.package_pins,
-        present=["chrony"],
+        present=["chrony", *host.data.test_packages],
         allow_downgrade=host.data.allow_downgrade,
     )
 

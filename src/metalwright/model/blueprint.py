@@ -65,18 +65,20 @@ class ChassisModel(Frozen):
 
 
 class Cpus(Frozen):
-    """Populated sockets; ``cores`` a socket."""
+    """Populated sockets; ``cores`` a socket. ``numa_nodes`` of the whole machine, as the BIOS divides it."""
 
     count: Positive
     models: tuple[Text, ...] = ()
     cores: Positive | None = None
+    numa_nodes: Positive | None = None
 
 
 class Memory(Frozen):
-    """Host memory in GiB and the number of populated DIMMs."""
+    """Host memory in GiB and the number of populated DIMMs. ``ecc``: the kernel must watch it for errors."""
 
     total_gib: Positive
     dimms: Positive | None = None
+    ecc: bool = False
 
 
 class Gpus(Frozen):
@@ -96,12 +98,14 @@ class Gpus(Frozen):
 
 
 class Nics(Frozen):
-    """Host ports of one role; ``count`` is ports, ``speed_gbps`` of a port."""
+    """Host ports of one role; ``count`` is ports, ``speed_gbps`` of a port, ``pcie_…`` the link of its adapter."""
 
     role: Slug
     count: Positive
     speed_gbps: float | None = Field(default=None, gt=0)
     link: Literal["ethernet", "infiniband"] = "ethernet"
+    pcie_generation: Positive | None = None
+    pcie_lanes: Positive | None = None
 
 
 class Drives(Frozen):

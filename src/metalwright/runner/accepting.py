@@ -13,6 +13,7 @@ from metalwright.acceptance.certificate import make_certificate, sign, write_cer
 from metalwright.acceptance.expectations import expectations
 from metalwright.acceptance.job import Job
 from metalwright.acceptance.links import links
+from metalwright.acceptance.platform_checks import isolation_checks
 from metalwright.acceptance.power import power_figures, power_result
 from metalwright.acceptance.run import AcceptanceResult, run_acceptance
 from metalwright.acceptance.signing import site_signing_key
@@ -191,8 +192,17 @@ class Accepting:
             stamp=stamp,
             image=pinned_entry(workspace, self.node),
             deferred=[item.code for item in match(blueprint, self.bmc.report(), node).findings],
+            isolation=isolation_checks(repository.networks, allocated, self._bmcs()),
         )
         return Job(workspace.ssh_target(self.node), self._host_key(), expected, login_key(workspace))
+
+    def _bmcs(self) -> list[str]:
+        """Addresses of BMCs: the node's own, then those of other nodes."""
+        network = self.workspace.repository.network_of_purpose("oob-management")
+        addresses = self.workspace.repository.addresses
+        names = [self.node, *(node.name for node in self.workspace.repository.nodes() if node.name != self.node)]
+        found = (addresses.of_node(name).get(network.name) for name in names) if network is not None else ()
+        return [address for address in found if address is not None]
 
     def _stamp(self) -> tuple[Stamp, str | None]:
         """The stamp of the running system, and its boot id."""

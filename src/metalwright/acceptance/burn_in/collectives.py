@@ -51,7 +51,7 @@ def _dcgm(_situation: Situation) -> str:
 
 
 def _variant(package: str) -> Variant:
-    return Variant("all_reduce_perf", package, _all_reduce, read_all_reduce)
+    return Variant("all_reduce_perf", package, _all_reduce, read_all_reduce, False)
 
 
 COLLECTIVE_TESTS = {
@@ -72,7 +72,7 @@ COLLECTIVE_TESTS = {
     "dcgm-diag": Measurement(
         unit="GPUs",
         what=f"GPUs that pass every test of NVIDIA's diagnostics, level {DCGM_LEVEL}",
-        variants=MappingProxyType({"nvidia": Variant("dcgmi", "datacenter-gpu-manager", _dcgm, read_dcgm)}),
+        variants=MappingProxyType({"nvidia": Variant("dcgmi", "datacenter-gpu-manager", _dcgm, read_dcgm, False)}),
         seconds=900,
         grace_s=1800,
         is_load=True,

@@ -121,8 +121,10 @@ def _rocm_bandwidth(_situation: Situation) -> str:
 def _path_test(what: str, testcase: str, *, between_gpus: bool) -> Measurement:
     reader = rocm_bandwidth_reader(between_gpus=between_gpus)
     variants = {
-        "nvidia": Variant("nvbandwidth", NVBANDWIDTH_PACKAGE, _nvbandwidth(testcase), nvbandwidth_reader(testcase)),
-        "amd": Variant("rocm_bandwidth_test", "rocm-bandwidth-test", _rocm_bandwidth, reader),
+        "nvidia": Variant(
+            "nvbandwidth", NVBANDWIDTH_PACKAGE, _nvbandwidth(testcase), nvbandwidth_reader(testcase), False
+        ),
+        "amd": Variant("rocm_bandwidth_test", "rocm-bandwidth-test", _rocm_bandwidth, reader, False),
     }
     needs = MappingProxyType(variants)
     return Measurement(unit="GB/s", what=what, variants=needs, seconds=60, grace_s=240, needs=frozenset({"gpus"}))
@@ -133,7 +135,7 @@ GPU_TESTS = {
         unit="Gflop/s",
         what="matrix products on every GPU at once in most of its memory, compared; the slowest GPU counts",
         variants=MappingProxyType(
-            {"nvidia": Variant("gpu_burn", "gpu-burn, built from its source", _gpu_burn, read_gpu_burn)}
+            {"nvidia": Variant("gpu_burn", "gpu-burn, built from its source", _gpu_burn, read_gpu_burn, False)}
         ),
         seconds=300,
         is_load=True,

@@ -49,13 +49,15 @@ class Situation:
 class Variant:
     """One tool that can do the test: ``tool`` must be there (``package`` brings it), ``read`` gives the number.
 
-    ``read`` raises :class:`NoResultError` or :class:`FaultyError` and never returns a guess.
+    ``read`` raises :class:`NoResultError` or :class:`FaultyError` and never returns a guess. ``is_debian``: the package
+    is one of Debian's, and the software phase installs it.
     """
 
     tool: str
     package: str
     command: Callable[[Situation], str]
     read: Callable[[str, Situation], float]
+    is_debian: bool = True
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Network: TCP to a peer, and RDMA writes to a peer from every RDMA device."""
+"""Network: the clock, TCP to a peer, and RDMA writes to a peer from every RDMA device."""
 
 from __future__ import annotations
 
@@ -6,8 +6,17 @@ import json
 import re
 import shlex
 
-from metalwright.acceptance.burn_in.measurement import Measurement, NoResultError, Situation, Variant, only
+from metalwright.acceptance.burn_in.measurement import (
+    FaultyError,
+    Measurement,
+    NoResultError,
+    Situation,
+    Variant,
+    only,
+)
+from metalwright.acceptance.platform import TRACKING, tracking
 
+CLOCK_ERROR_S = 0.1
 _PERFTEST_ROW = re.compile(r"^\s*(\d+)\s+(\d+)\s+([0-9.]+)\s+([0-9.]+)\s+([0-9.]+)\s*$")
 
 
@@ -44,6 +53,22 @@ def read_perftest(text: str, situation: Situation) -> float:
     return round(min(rates), 2)
 
 
+def read_tracking(text: str, _situation: Situation) -> float:
+    """How far, in ms, the clock can be from true time by what chrony knows; it must follow a server."""
+    found = tracking(text)
+    if found is None or found.error_s is None:
+        raise NoResultError(f"no tracking of chrony in {text.strip()[:200]!r}")
+    if not found.is_synchronised:
+        raise FaultyError("chrony follows no server: the clock is not synchronised")
+    if found.error_s > CLOCK_ERROR_S:
+        raise FaultyError(f"the clock can be {found.error_s * 1000:.0f} ms off, allowed are {CLOCK_ERROR_S * 1000:.0f}")
+    return round(found.error_s * 1000, 4)
+
+
+def _chronyc(_situation: Situation) -> str:
+    return TRACKING
+
+
 def _iperf3(situation: Situation) -> str:
     return f"iperf3 --client {shlex.quote(situation.peer or '')} --time {situation.seconds} --json"
 
@@ -59,6 +84,12 @@ def _ib_write_bw(situation: Situation) -> str:
 
 
 NETWORK_TESTS = {
+    "time-sync": Measurement(
+        unit="ms",
+        what="how far the clock can be from true time by what chrony knows; 100 ms at most, and it follows a server",
+        variants=only(Variant("chronyc", "chrony", _chronyc, read_tracking)),
+        seconds=5,
+    ),
     "iperf3": Measurement(
         unit="Gbit/s",
         what="TCP to the site's acceptance peer, as the peer received it",
