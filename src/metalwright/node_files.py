@@ -10,7 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from metalwright.model.blueprint import Blueprint
-from metalwright.model.package import PackagePin, agent_ports, package_pins, served_ports
+from metalwright.model.package import (
+    AGENT_PACKAGES,
+    PackagePin,
+    agent_ports,
+    called_packages,
+    package_pins,
+    served_ports,
+)
 from metalwright.model.rack import Node
 from metalwright.model.repository import SiteRepository
 from metalwright.model.site import Site
@@ -24,6 +31,24 @@ SYSCTL_SETTINGS = "/etc/sysctl.d/90-metalwright.conf"
 GOVERNOR_UNIT = "metalwright-cpu-governor.service"
 LOCK_TIMEOUT_S = 300
 """How long apt waits for another package manager."""
+
+DCGM_COUNTERS = "/etc/dcgm-exporter/metalwright-counters.csv"
+DISK_TIMERS = ("prometheus-node-exporter-nvme.timer", "prometheus-node-exporter-smartmon.timer")
+WATCHED_UNITS = (
+    "amd-metrics-exporter.service",
+    "chrony.service",
+    "containerd.service",
+    "docker.service",
+    "gpuagent.service",
+    "lldpd.service",
+    "nftables.service",
+    "nvidia-dcgm-exporter.service",
+    "nvidia-dcgm.service",
+    "nvidia-fabricmanager.service",
+    "nvidia-persistenced.service",
+    "ssh.service",
+)
+"""Services whose state node_exporter tells: those that alerts speak of."""
 
 Data = Mapping[str, Any]
 
@@ -51,6 +76,8 @@ def node_data(repository: SiteRepository, node: Node) -> dict[str, Any]:
         "ntp_servers": list(site.ntp),
         "admins": [admin.to_json() for admin in site.admins],
         "package_pins": [pin.to_json() for pin in package_pins(blueprint.software)],
+        "agents": sorted(blueprint.software.agents),
+        "called_packages": list(called_packages(blueprint.software)),
         "firewall": blueprint.security.firewall,
         "patches": blueprint.security.patches,
         "kernel_args": list(blueprint.software.kernel_args),
@@ -84,6 +111,7 @@ def node_files(data: Data) -> Iterator[NodeFile]:
     yield from time_files(data["ntp_servers"])
     yield from login_files(data["admins"])
     yield from sshd_files()
+    yield from monitoring_files(data.get("agents", ()))
     yield from firewall_files(data["firewall"], data["open_tcp_ports"], data.get("scraped", NOBODY))
 
 
@@ -128,6 +156,23 @@ def login_files(admins: Sequence[Data]) -> Iterator[NodeFile]:
 def sshd_files() -> Iterator[NodeFile]:
     """sshd with keys only."""
     yield NodeFile("sshd.conf.j2", "/etc/ssh/sshd_config.d/00-metalwright.conf")
+
+
+def monitoring_files(agents: Sequence[str]) -> Iterator[NodeFile]:
+    """What the agents of a node read and tell."""
+    drop_ins = "/etc/systemd/system"
+    if "node_exporter" in agents:
+        yield NodeFile("node-exporter.default.j2", "/etc/default/prometheus-node-exporter", {"units": WATCHED_UNITS})
+    if "dcgm_exporter" in agents:
+        yield NodeFile("dcgm-counters.csv.j2", DCGM_COUNTERS)
+        path = f"{drop_ins}/nvidia-dcgm-exporter.service.d/metalwright.conf"
+        yield NodeFile("dcgm-exporter.service.j2", path, {"counters": DCGM_COUNTERS})
+    if "amd_metrics_exporter" in agents:
+        port = AGENT_PACKAGES["amd_metrics_exporter"].port
+        yield NodeFile("amd-exporter.json.j2", "/etc/metrics/config.json", {"port": port})
+    if "disk_metrics" in agents:
+        for timer in DISK_TIMERS:
+            yield NodeFile("disk-timer.j2", f"{drop_ins}/{timer}.d/metalwright.conf")
 
 
 def firewall_files(firewall: str, open_tcp_ports: Sequence[int], scraped: Data) -> Iterator[NodeFile]:

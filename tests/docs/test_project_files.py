@@ -17,6 +17,7 @@ from packaging.utils import canonicalize_name
 from ruamel.yaml import YAML
 
 from metalwright.imaging import programs
+from metalwright.model.package import AGENT_PACKAGES
 from metalwright.node_files import node_files
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,7 +30,7 @@ SHELL_SCRIPTS = sorted(
 
 def test_every_file_of_running_nodes_is_in_the_table_that_a_review_reads() -> None:
     admins = [{"name": "a", "authorized_keys": []}]
-    data = {"package_pins": (), "apt_sources": ["deb x"], "ntp_servers": (), "admins": admins}
+    data = {"package_pins": (), "apt_sources": ["deb x"], "ntp_servers": (), "admins": admins, "agents": AGENT_PACKAGES}
     kernel = {"sysctl": {}, "cpu_governor": "performance", "patches": "none"}
     declared = {item.template for item in node_files({**data, **kernel, "firewall": "none", "open_tcp_ports": ()})}
     there = {path.relative_to(ROOT / "templates/node").as_posix() for path in (ROOT / "templates/node").rglob("*.j2")}

@@ -14,7 +14,7 @@ from metalwright.matching.memory import module_size_gib
 from metalwright.matching.witnesses import witness_of
 from metalwright.model.blueprint import Blueprint, Hardware, Software
 from metalwright.model.image import Image, Stamp
-from metalwright.model.package import package_pins, served_ports
+from metalwright.model.package import agent_ports, package_pins, served_ports
 from metalwright.model.rack import Node
 from metalwright.model.site import Site
 
@@ -72,6 +72,7 @@ def expectations(
         **platform_checks(blueprint, node, isolation),
         "gpu_health": gpu_checks(blueprint),
         "exporter": _exporters(blueprint),
+        "node_metrics": _node_metrics(blueprint),
         "measured": _measured(blueprint, site),
     }
     return {"schema": 1, "node": node.name, "checks": {kind: items for kind, items in checks.items() if items}}
@@ -88,7 +89,7 @@ def check_name(kind: str, check_id: str) -> str:
 
 
 def _units(blueprint: Blueprint) -> list[str]:
-    return [*BASE_UNITS, *(pin.unit for pin in package_pins(blueprint.software))]
+    return [*BASE_UNITS, *(pin.unit for pin in package_pins(blueprint.software) if pin.unit)]
 
 
 def _kernel(image: Image | None) -> list[dict[str, Any]]:
@@ -137,6 +138,16 @@ def _better_witnesses(blueprint: Blueprint, deferred: Collection[str]) -> dict[s
         "gpu_model": [{"id": "driver", **_gpu_models(hardware)}] if hardware.gpus else [],
     }
     return {kind: items for kind, items in checks.items() if kind in asked}
+
+
+def _node_metrics(blueprint: Blueprint) -> list[dict[str, Any]]:
+    """What node_exporter must tell, by the names of metrics: also the health of disks where an agent brings it."""
+    port = agent_ports(blueprint.software).get("node_exporter")
+    wanted = ["node_cpu_seconds_total", "node_memory_MemAvailable_bytes", "node_systemd_unit_state"]
+    checks = [{"id": "node_exporter", "port": port, "all": wanted, "any": []}]
+    if "disk_metrics" in blueprint.software.agents:
+        checks.append({"id": "disk_metrics", "port": port, "all": [], "any": ["nvme_", "smartmon_"]})
+    return checks if port is not None else []
 
 
 def _exporters(blueprint: Blueprint) -> list[dict[str, Any]]:

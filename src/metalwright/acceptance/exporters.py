@@ -39,3 +39,11 @@ def _values(text: str) -> dict[str, dict[str, str]]:
         if gpu is not None:
             found.setdefault(gpu[1], {})[sample["series"]] = sample["value"]
     return found
+
+
+def metric_names(text: str) -> frozenset[str]:
+    """The names of the metrics in an answer over HTTP; none where it is no answer of an exporter."""
+    head, _, body = text.replace("\r\n", "\n").partition("\n\n")
+    if not re.match(r"HTTP/1\.[01] 200 ", head):
+        return frozenset()
+    return frozenset(re.findall(r"^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{| )", body, re.MULTILINE))

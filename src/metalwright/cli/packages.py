@@ -17,7 +17,7 @@ from metalwright.imaging.packages import PACKAGES_DIRECTORY, fetch_packages, mir
 from metalwright.loading import SitePaths
 from metalwright.loading.repository import load_site
 from metalwright.model.blueprint import Blueprint
-from metalwright.model.package import package_pins
+from metalwright.model.package import called_packages, package_pins
 from metalwright.model.repository import SiteRepository
 
 
@@ -62,6 +62,7 @@ def _mirror(cli: CliContext, blueprint: Blueprint, key: PackageKey) -> dict[str,
         cache_dir() / PACKAGES_DIRECTORY,
         sources=read_apt_sources(suite),
         installed=image.packages,
+        called=called_packages(blueprint.software),
     )
     write_mirror(fetched, cli.state_dir / mirror_path(blueprint), key)
     return fetched.versions

@@ -16,13 +16,14 @@ from metalwright.operations.files import rendered
     data_defaults={
         "package_pins": [],
         "test_packages": [],
+        "called_packages": [],
         "apt_sources": [],
         "apt_keyring": None,
         "allow_downgrade": False,
     },
 )
 def packages() -> None:
-    """apt's settings, sources and version pins; then the pinned packages, chrony, and what the acceptance tests call.
+    """apt's settings, sources and version pins; then the pinned packages, chrony, and what agents and tests call.
 
     Without ``apt_sources`` the image's own sources stay.
     """
@@ -30,7 +31,7 @@ def packages() -> None:
     pinned(
         name="Pinned packages",
         pins=host.data.package_pins,
-        present=["chrony", *host.data.test_packages],
+        present=["chrony", *host.data.called_packages, *host.data.test_packages],
         allow_downgrade=host.data.allow_downgrade,
     )
 

@@ -9,6 +9,7 @@ from metalwright.acceptance.expectations import BASE_UNITS
 from metalwright.deploys.access import access
 from metalwright.deploys.firewall import firewall
 from metalwright.deploys.kernel import kernel
+from metalwright.deploys.monitoring import monitoring
 from metalwright.deploys.packages import packages
 from metalwright.deploys.patches import patches
 from metalwright.deploys.time import time_synchronisation
@@ -25,5 +26,6 @@ def software() -> None:
     patches()
     time_synchronisation()
     access()
+    monitoring()
     firewall()
-    running(name="Services", units=[*BASE_UNITS, *(pin["unit"] for pin in host.data.package_pins)])
+    running(name="Services", units=[*BASE_UNITS, *(pin["unit"] for pin in host.data.package_pins if pin["unit"])])

@@ -44,15 +44,18 @@ def fetch_packages(
     *,
     sources: Sequence[str],
     installed: Mapping[str, str] | None = None,
+    called: Sequence[str] = (),
     architecture: str = "amd64",
 ) -> FetchedPackages:
-    """The pinned packages and their dependencies, in a directory of ``cache``; nothing is fetched when it is there.
+    """The pinned packages, those ``called``, and their dependencies, in a directory of ``cache``; once it is there,
+    nothing is fetched. Of the called ones the newest version is taken.
 
     ``sources`` are lines of sources.list for the suite of the nodes. ``installed`` are the packages of the image and
     their versions: they are left out. Raises :class:`ImageError` when a version is not to be had; the error lists what
     the sources offer.
     """
-    inputs = digest([[pin.to_json() for pin in pins], architecture, dict(installed or {})])
+    more = [list(called)] if called else []
+    inputs = digest([[pin.to_json() for pin in pins], architecture, dict(installed or {}), *more])
     directory = cache / inputs.removeprefix("sha256:")[:16]
     record = _read_record(directory)
     if record:
@@ -66,8 +69,9 @@ def fetch_packages(
         versions = {pin.name: _choose(pin, apt.candidates(pin.name)) for pin in pins}
         fresh = Path(temporary) / "packages"
         fresh.mkdir(mode=0o755)
-        if versions:
-            apt.download(versions, fresh)
+        wanted = {**{name: _newest(name, apt.candidates(name)) for name in called}, **versions}
+        if wanted:
+            apt.download(wanted, fresh)
         _write_record(fresh, {"schema": 1, "inputs": inputs, "versions": versions})
         _put_in_place(fresh, directory)
     return FetchedPackages(directory, versions, inputs)
@@ -101,6 +105,12 @@ def read_public_key(directory: Path) -> str | None:
     if not (directory / RECORD).is_file():
         return None
     return (directory / PUBLIC_KEY).read_text(encoding="utf-8")
+
+
+def _newest(name: str, candidates: tuple[str, ...]) -> str:
+    if not candidates:
+        raise ImageError(f"no package source offers {name}", hint="an agent of the blueprint calls it")
+    return candidates[0]
 
 
 def _choose(pin: PackagePin, candidates: tuple[str, ...]) -> str:

@@ -25,8 +25,8 @@ NetworkPurpose = (
 )
 """What a network is for; fabric networks are numbered by rail."""
 
-Agent = Literal["node_exporter", "dcgm_exporter", "amd_metrics_exporter"]
-"""What Prometheus reads on a node."""
+Agent = Literal["node_exporter", "dcgm_exporter", "amd_metrics_exporter", "disk_metrics", "lldpd"]
+"""What watches a node: exporters that Prometheus reads, the health of disks for node_exporter, LLDP."""
 
 KernelArgument = Annotated[str, StringConstraints(pattern=r'^[^\s"\']+$', strict=True)]
 """``iommu=pt``: one word, without quotes."""

@@ -3,31 +3,53 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
 
 from metalwright.model.base import Frozen, Text, VersionText
-from metalwright.model.blueprint import Software
+from metalwright.model.blueprint import Agent, Software
 
 SSH_PORT = 22
 _REPACKED = re.compile(r"[~+.](ds|dfsg|repack|debian)[0-9.]*$")
 _CONTAINER_RUNTIMES = {"containerd": ("containerd", "containerd.service")}
-_AGENTS = {
-    "node_exporter": ("prometheus-node-exporter", "prometheus-node-exporter.service", 9100),
-    "dcgm_exporter": ("datacenter-gpu-manager-exporter", "nvidia-dcgm-exporter.service", 9400),
-    "amd_metrics_exporter": ("amdgpu-exporter", "amd-metrics-exporter.service", 5000),
-}
-"""Agent → Debian package, systemd unit, port. The packages of GPU makers come from the makers' own sources."""
+
+
+class AgentPackage(NamedTuple):
+    """How an agent is installed: its Debian package, its units, the port that Prometheus reads, and other packages
+    that it calls, at any version."""
+
+    package: str
+    units: tuple[str, ...]
+    port: int | None = None
+    calls: tuple[str, ...] = ()
+
+
+AGENT_PACKAGES: Mapping[Agent, AgentPackage] = MappingProxyType(
+    {
+        "node_exporter": AgentPackage("prometheus-node-exporter", ("prometheus-node-exporter.service",), 9100),
+        "dcgm_exporter": AgentPackage("datacenter-gpu-manager-exporter", ("nvidia-dcgm-exporter.service",), 9400),
+        "amd_metrics_exporter": AgentPackage("amdgpu-exporter", ("amd-metrics-exporter.service",), 5000),
+        "disk_metrics": AgentPackage(
+            "prometheus-node-exporter-collectors", (), calls=("jq", "nvme-cli", "smartmontools")
+        ),
+        "lldpd": AgentPackage("lldpd", ("lldpd.service",)),
+    }
+)
+"""The packages of GPU makers come from the makers' own sources, the others are Debian's. Timers are no units here: they
+stay off where a machine has no disk of their kind."""
 
 
 class PackagePin(Frozen):
     """A package that must be installed at exactly this version and held there.
 
     ``version`` is an upstream version (``1.6.20``) or a whole Debian version (``1.6.20~ds1-1+deb12u3``). ``unit`` is
-    its systemd unit; ``port`` the TCP port on which it serves others.
+    its systemd unit, if it has one; ``port`` the TCP port on which it serves others.
     """
 
     name: Text
     version: VersionText
-    unit: Text
+    unit: Text | None = None
     port: int | None = None
 
     def is_met_by(self, debian_version: str) -> bool:
@@ -50,9 +72,15 @@ def served_ports(software: Software) -> tuple[int, ...]:
     return tuple(sorted({SSH_PORT, *(pin.port for pin in package_pins(software) if pin.port is not None)}))
 
 
-def agent_ports(software: Software) -> dict[str, int]:
+def agent_ports(software: Software) -> dict[Agent, int]:
     """Agent → TCP port on which Prometheus reads it, of the agents that the blueprint names."""
-    return {agent: _AGENTS[agent][2] for agent in sorted(software.agents)}
+    ports = {agent: AGENT_PACKAGES[agent].port for agent in sorted(software.agents)}
+    return {agent: port for agent, port in ports.items() if port is not None}
+
+
+def called_packages(software: Software) -> tuple[str, ...]:
+    """Packages that the agents of the blueprint call, at any version."""
+    return tuple(sorted({name for agent in software.agents for name in AGENT_PACKAGES[agent].calls}))
 
 
 def upstream_versions(debian_version: str) -> tuple[str, ...]:
@@ -70,9 +98,10 @@ def package_pins(software: Software) -> tuple[PackagePin, ...]:
     """The Debian packages of the container runtime and the agents of a blueprint, in this order."""
     pins = []
     if software.container_runtime is not None:
-        name, unit = _CONTAINER_RUNTIMES[software.container_runtime.name]
-        pins.append(PackagePin(name=name, version=software.container_runtime.version, unit=unit))
+        name, service = _CONTAINER_RUNTIMES[software.container_runtime.name]
+        pins.append(PackagePin(name=name, version=software.container_runtime.version, unit=service))
     for agent, version in sorted(software.agents.items()):
-        name, unit, port = _AGENTS[agent]
-        pins.append(PackagePin(name=name, version=version, unit=unit, port=port))
+        packaged = AGENT_PACKAGES[agent]
+        unit = packaged.units[0] if packaged.units else None
+        pins.append(PackagePin(name=packaged.package, version=version, unit=unit, port=packaged.port))
     return tuple(pins)

@@ -24,6 +24,9 @@ def rendered(files: Sequence[Mapping[str, str]]) -> Generator[StringCommand, Non
 
     ``--diff`` shows what would change.
     """
+    if not files:
+        host.noop("there is nothing to render")
+        return
     states = answer(FileStates, paths=[item["path"] for item in files])
     missing = [item for item in files if not _is_there(item, states.get(item["path"]))]
     show_diff(line(f"file {item['path']}", _found(item, states.get(item["path"])), "as rendered") for item in missing)
