@@ -8,6 +8,7 @@ import typer
 from rich.table import Table
 
 from metalwright.cli.context import CliContext, print_json
+from metalwright.cli.image_gc import gc
 from metalwright.cli.packages import packages
 from metalwright.errors import ImageError, UsageError
 from metalwright.imaging.catalogue import ImageCatalogue, parse_image_ref
@@ -35,6 +36,7 @@ def register(app: typer.Typer) -> None:
     group.command("sign")(sign)
     group.command("verify")(verify)
     group.command("key")(key)
+    group.command("gc")(gc)
     group.command("packages")(packages)
     app.add_typer(group, name="image")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit.imaging.members import PAIRS, unpack
 
 from metalwright.errors import GrantError
 from metalwright.imaging.agent.signatures import probe_content
@@ -189,6 +190,26 @@ async def test_foreign_disk_needs_the_order_to_overwrite(bench: Any) -> None:
     run, deployment = await bench.deploy(disk, overwrite=True)
     assert run.exit_code == 0, run.console
     assert deployment.state is DeploymentState.DONE
+
+
+@pytest.mark.parametrize("kind", [kind for kind in PAIRS if kind != "btrfs"])
+async def test_a_member_of_an_array_is_written_on_order_only_and_its_companion_never(bench: Any, kind: str) -> None:
+    disks = [bench.add_disk(name) for name in ("system", "other")]
+    for disk, letter in zip(disks, "ab", strict=True):
+        unpack(f"{kind}-{letter}", Path(disk["path"]))
+    before = [content(disk) for disk in disks]
+    _, deployment = await bench.deploy(*disks)
+    assert deployment.failure is not None
+    assert deployment.failure.code is FailureCode.FOREIGN_DISK
+    assert "member of" in str(deployment.failure.found)
+    assert f"{disks[1]['path']} (serial S-other), which would lose this disk" in str(deployment.failure.found)
+    assert [content(disk) for disk in disks] == before
+    run, deployment = await bench.deploy(*disks, overwrite=True)
+    assert run.exit_code == 0, run.console
+    assert deployment.done is not None
+    assert deployment.done.disk.content.state == "ours"
+    assert not any("member of" in line for line in deployment.done.disk.content.summary)
+    assert content(disks[1]) == before[1]
 
 
 async def test_our_own_disk_is_written_again_without_an_order_and_holds_no_old_data(bench: Any) -> None:

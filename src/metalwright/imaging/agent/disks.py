@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from metalwright.imaging.agent.memberships import with_companions
 from metalwright.imaging.agent.records import Disk
 from metalwright.imaging.agent.signatures import probe_content
 
@@ -14,7 +15,7 @@ _SECTOR_BYTES = 512
 def read_disks(sys: Path = Path("/sys"), dev: Path = Path("/dev")) -> tuple[Disk, ...]:
     """Return all real disks, sorted by path. Optical drives, loop and mapped devices are no disks."""
     names = sorted(entry.name for entry in (sys / "block").iterdir() if not entry.name.startswith(_NOT_DISKS))
-    return tuple(_read_disk(sys / "block" / name, dev / name) for name in names)
+    return with_companions(tuple(_read_disk(sys / "block" / name, dev / name) for name in names))
 
 
 def partition_path(disk: str, number: int) -> str:

@@ -13,6 +13,7 @@ from typing import Final, Protocol
 from metalwright.imaging.agent.disks import read_disks
 from metalwright.imaging.agent.grow import RootPartition
 from metalwright.imaging.agent.identity import read_identity
+from metalwright.imaging.agent.memberships import with_companions
 from metalwright.imaging.agent.network import up_network
 from metalwright.imaging.agent.records import Disk, Identity, Json, Network
 from metalwright.imaging.agent.root_file_system import ImageFileRoot, RootFileSystem, mounted_root
@@ -130,7 +131,7 @@ class FileHardware:
 
     def disks(self) -> tuple[Disk, ...]:
         """See :class:`Hardware`."""
-        return tuple(_file_disk(disk) for disk in self._disks)
+        return with_companions(tuple(_file_disk(disk) for disk in self._disks))
 
     def open_root(self, root: RootPartition) -> AbstractContextManager[RootFileSystem]:
         """See :class:`Hardware`."""

@@ -17,12 +17,28 @@ class Identity(NamedTuple):
     macs: tuple[str, ...]
 
 
+class Membership(NamedTuple):
+    """The disk, or a partition of it, belongs to something that other disks may belong to as well.
+
+    ``what`` names it for people; disks with the same ``group`` belong together, ``None`` is not known.
+    """
+
+    what: str
+    group: str | None
+    is_whole_disk: bool
+
+
 class DiskContent(NamedTuple):
     """``state`` is ``blank``, ``ours`` or ``foreign``; ``summary`` says in words what was found."""
 
     state: str
     summary: tuple[str, ...]
     stamp: Stamp | None
+    memberships: tuple[Membership, ...] = ()
+
+    def to_json(self) -> Json:
+        """Return the protocol's ``DiskContent``."""
+        return {"state": self.state, "summary": self.summary, "stamp": self.stamp}
 
 
 class Disk(NamedTuple):
@@ -40,7 +56,7 @@ class Disk(NamedTuple):
 
     def to_json(self) -> Json:
         """Return the protocol's ``Disk``."""
-        return {**self._asdict(), "content": self.content._asdict()}
+        return {**self._asdict(), "content": self.content.to_json()}
 
     def describe(self) -> str:
         """Return one line for people."""

@@ -10,7 +10,8 @@ import json
 import os
 import subprocess
 
-from metalwright.imaging.agent.records import DiskContent
+from metalwright.imaging.agent.memberships import read_membership
+from metalwright.imaging.agent.records import DiskContent, Membership
 from metalwright.imaging.agent.stamp import PARTIAL_MAGIC, decode_stamp, read_stamp_area
 
 _EDGE_BYTES = 1 << 20
@@ -27,14 +28,14 @@ def probe_content(path: str, size_bytes: int) -> DiskContent:
         edges_are_zero = _edges_are_zero(path, size_bytes)
     except OSError as error:
         return DiskContent("foreign", (f"unreadable: {error.strerror}",), None)
-    summary = _probe(path)
+    summary, memberships = _probe(path, size_bytes)
     if stamp := decode_stamp(area):
-        return DiskContent("ours", summary, stamp)
+        return DiskContent("ours", summary, stamp, memberships)
     if partial := decode_stamp(area, PARTIAL_MAGIC):
-        return DiskContent("ours", (f"part-written by run {partial.get('run')}", *summary), partial)
+        return DiskContent("ours", (f"part-written by run {partial.get('run')}", *summary), partial, memberships)
     if not summary and edges_are_zero:
         return DiskContent("blank", (), None)
-    return DiskContent("foreign", summary or ("data without a known signature",), None)
+    return DiskContent("foreign", summary or ("data without a known signature",), None, memberships)
 
 
 def _edges_are_zero(path: str, size_bytes: int) -> bool:
@@ -47,24 +48,30 @@ def _edges_are_zero(path: str, size_bytes: int) -> bool:
     return not (any(first) or any(last))
 
 
-def _probe(path: str) -> tuple[str, ...]:
-    """Return one line per signature: the whole disk's, then one per partition."""
+def _probe(path: str, size_bytes: int) -> tuple[tuple[str, ...], tuple[Membership, ...]]:
+    """Return one line per signature, the whole disk's first, then one per partition; and what they are members of."""
     whole = _blkid(path)
-    lines = []
+    lines, memberships = [], []
     if kind := whole.get("TYPE"):
-        lines.append(f"{kind} on the whole disk{_label(whole)}")
+        membership = read_membership(path, 0, size_bytes, whole, is_whole_disk=True)
+        memberships.append(membership)
+        lines.append(_line(kind, membership, "the whole disk", whole))
     if table := whole.get("PTTYPE"):
         partitions = _partitions(path)
         lines.append(f"{table}: {len(partitions)} partitions")
-        lines += [line for number, start, size in partitions if (line := _partition(path, number, start, size))]
+        for number, start, size in partitions:
+            found = _blkid(path, "-O", str(start), "-S", str(size))
+            if "TYPE" in found:
+                membership = read_membership(path, start, size, found, is_whole_disk=False)
+                memberships.append(membership)
+                lines.append(_line(found["TYPE"], membership, f"p{number}", found))
     if not lines and whole:
         lines.append("signature: " + " ".join(f"{key}={value}" for key, value in sorted(whole.items())))
-    return tuple(lines)
+    return tuple(lines), tuple(membership for membership in memberships if membership is not None)
 
 
-def _partition(path: str, number: int, start_bytes: int, size_bytes: int) -> str | None:
-    found = _blkid(path, "-O", str(start_bytes), "-S", str(size_bytes))
-    return f"{found['TYPE']} on p{number}{_label(found)}" if "TYPE" in found else None
+def _line(kind: str, membership: Membership | None, place: str, found: dict[str, str]) -> str:
+    return f"{membership.what} on {place}" if membership is not None else f"{kind} on {place}{_label(found)}"
 
 
 def _label(found: dict[str, str]) -> str:
@@ -90,6 +97,11 @@ def _partitions(path: str) -> list[tuple[int, int, int]]:
     table = json.loads(result.stdout)["partitiontable"]
     sector = table.get("sectorsize", _SECTOR_BYTES)
     return [
-        (number, part["start"] * sector, part["size"] * sector)
-        for number, part in enumerate(table.get("partitions", []), start=1)
+        (_number(part["node"], path), part["start"] * sector, part["size"] * sector)
+        for part in table.get("partitions", [])
     ]
+
+
+def _number(node: str, path: str) -> int:
+    """The number at the end of a partition's name: tables may leave numbers out."""
+    return int(node.removeprefix(path).removeprefix("p"))
