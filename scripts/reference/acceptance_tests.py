@@ -5,6 +5,7 @@ from __future__ import annotations
 from metalwright.acceptance.burn_in.measurement import Measurement, Situation
 from metalwright.acceptance.burn_in.tests import BURN_IN
 from metalwright.acceptance.catalogue import KNOWN_TESTS
+from metalwright.acceptance.floors import published_floors
 from metalwright.model.workloads import WORKLOAD_TESTS
 
 _LEAD = """\
@@ -21,7 +22,7 @@ _NEEDS = {"gpus": "GPUs", "peer": "`acceptance_peer` of the site", "rdma": "RDMA
 
 def render() -> str:
     """The page, as Markdown."""
-    return f"{_LEAD}{_rows()}\n{_commands()}\n{_workloads()}"
+    return f"{_LEAD}{_rows()}\n{_commands()}\n{_floors()}\n{_workloads()}"
 
 
 def _rows() -> str:
@@ -52,6 +53,21 @@ def _command_rows(name: str, test: Measurement) -> list[str]:
         command = variant.command(situation).replace("|", "\\|")
         rows.append(f"| `{name}` | {vendor} | {variant.package} | `{command}` |\n")
     return rows
+
+
+def _floors() -> str:
+    rows = "".join(
+        f"| {row.count} x {row.gpu} | `{row.test}` | {row.floor:g} {KNOWN_TESTS[row.test].unit} | {row.measured} "
+        f"| [{row.source.split('/')[3]}]({row.source}) |\n"
+        for row in published_floors()
+    )
+    return (
+        "## What known systems reach\n\n"
+        "Floors that others publish. `check` warns of a floor under 80 % of the published one, and of a blueprint in\n"
+        "use whose system nobody published one for; `blueprint new` says what is published. They were not measured\n"
+        "here: your own fleet's values count more (`fleet_band`).\n\n"
+        "| system | test | floor | measured there with | source |\n|---|---|---|---|---|\n" + rows
+    )
 
 
 def _workloads() -> str:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from metalwright.accelerators.compatibility import Incompatibility, incompatibilities
 from metalwright.acceptance.catalogue import KNOWN_TESTS
-from metalwright.acceptance.offline import acceptance_errors
+from metalwright.acceptance.offline import acceptance_errors, floor_warnings
 from metalwright.allocations import reallocate
 from metalwright.bios import find_problems
 from metalwright.errors import AddressError, LoadingError
@@ -45,7 +45,7 @@ def _examine(root: Path, today: date) -> SiteReading:
         *stacks.errors,
         *acceptance_errors(paths, reading.repository),
     ]
-    warnings = [*reading.warnings, *stacks.warnings]
+    warnings = [*reading.warnings, *stacks.warnings, *floor_warnings(paths, reading.repository)]
     try:
         warnings += _behind(SitePaths(root), reading.repository, today)
     except AddressError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from metalwright.acceptance.burn_in.tests import BURN_IN
+from metalwright.acceptance.floors import FloorFinding, floor_findings
 from metalwright.errors import LoadingError
 from metalwright.loading import SitePaths, load_model
 from metalwright.model.blueprint import Blueprint
@@ -27,6 +28,40 @@ def acceptance_errors(paths: SitePaths, repository: SiteRepository) -> Iterator[
                 )
                 error.rule = "acceptance"
                 yield error
+
+
+def floor_warnings(paths: SitePaths, repository: SiteRepository) -> Iterator[LoadingError]:
+    """Floors far below what others publish for such a system; for blueprints in use also that nobody publishes one."""
+    in_use = {node.blueprint for node in repository.nodes()}
+    for ref, blueprint in sorted(repository.blueprints.items()):
+        for finding in floor_findings(blueprint):
+            if finding.published is None and ref not in in_use:
+                continue
+            warning = _floor_warning(blueprint, finding)
+            if warning is not None:
+                source = load_model(paths.blueprint(ref), Blueprint, root=paths.root)
+                warning.where = source.where("acceptance", finding.index, "floor")
+                warning.rule = "acceptance"
+                yield warning
+
+
+def _floor_warning(blueprint: Blueprint, finding: FloorFinding) -> LoadingError | None:
+    test, row, gpus = finding.test, finding.published, blueprint.hardware.gpus
+    system = f"{gpus.count} x {gpus.model}" if gpus is not None else blueprint.name
+    if row is None:
+        return LoadingError(
+            f"no published floor is known of {test.test} on {system}",
+            found=f"a floor of {test.floor:g} {test.unit} that nothing confirms",
+            hint="take it from your first good nodes, and give the test a fleet_band",
+        )
+    if not finding.is_far_below:
+        return None
+    return LoadingError(
+        f"the floor of {test.test} is far below what such a system reaches",
+        expected=f"about {row.floor:g} {test.unit} for {row.count} x {row.gpu} ({row.measured}; {row.source})",
+        found=f"{test.floor:g} {test.unit}",
+        hint="a node with a broken link would pass",
+    )
 
 
 def _missing(blueprint: Blueprint, name: str, peer: str | None) -> tuple[str, str, str | None] | None:

@@ -6,8 +6,11 @@ from typing import Annotated
 
 import typer
 
+from metalwright.acceptance.floors import FloorFinding, floor_findings
 from metalwright.cli.context import CliContext, print_json
+from metalwright.loading import load_model
 from metalwright.loading.blueprint_lock import read_blueprint_lock
+from metalwright.model.blueprint import Blueprint
 from metalwright.model.review import Part
 from metalwright.releasing import bump, known_blueprint, new_class, release_versions, retire_version
 from metalwright.review.differences import blueprint_changes, needed_part
@@ -29,9 +32,23 @@ def new_blueprint(
     name: Annotated[str, typer.Argument(help="The new server class.")],
     source: Annotated[str, typer.Option("--from", help="Copy this blueprint: NAME or NAME@VERSION.")],
 ) -> None:
-    """Begin a server class as version 1.0.0, copied from another blueprint."""
+    """Begin a server class as version 1.0.0, copied from another blueprint.
+
+    What is published of such a system's acceptance tests is said beside it.
+    """
     cli: CliContext = context.obj
-    typer.echo(str(new_class(cli.site, name, source)))
+    path = new_class(cli.site, name, source)
+    typer.echo(str(path))
+    for finding in floor_findings(load_model(path, Blueprint, root=cli.site).model):
+        cli.err.print(_floor_note(finding))
+
+
+def _floor_note(finding: FloorFinding) -> str:
+    test, row = finding.test, finding.published
+    own = f"{test.test}: the floor is {test.floor:g} {test.unit}; "
+    if row is None:
+        return f"{own}none is published for this system: take it from your first good nodes"
+    return f"{own}published for {row.count} x {row.gpu} is {row.floor:g} {test.unit} ({row.measured}), {row.source}"
 
 
 @group.command("bump")

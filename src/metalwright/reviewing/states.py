@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from metalwright.acceptance.catalogue import KNOWN_TESTS
-from metalwright.acceptance.offline import acceptance_errors
+from metalwright.acceptance.offline import acceptance_errors, floor_warnings
 from metalwright.addressing.needs import needs_of
 from metalwright.allocations import reallocate
 from metalwright.checking import accelerator_findings, bios_errors
@@ -53,6 +53,8 @@ def review_states(base_root: Path, head_root: Path, names: tuple[str, str], give
     refused += [refusal_of(error, head_root) for error in found]
     known = accelerator_findings(SitePaths(base_root), before, given.now.date()).warnings
     warnings += _added(stacks.warnings, known, base_root, head_root)
+    low, known_low = floor_warnings(SitePaths(head_root), after), floor_warnings(SitePaths(base_root), before)
+    warnings += _added(low, tuple(known_low), base_root, head_root)
     refused += [*wrong_versions(before, after), *too_many_removals(before, impact, given)]
     is_recipe_new = before.tree_digest != after.tree_digest
     recipe = tuple(recipe_changes(base_root, head_root, len(after.nodes()))) if is_recipe_new else ()

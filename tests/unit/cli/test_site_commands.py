@@ -146,6 +146,22 @@ def test_check_refuses_acceptance_tests_that_can_never_run(
     assert said in out
 
 
+def test_check_warns_of_a_floor_that_lets_broken_nodes_pass_and_new_says_what_is_published(
+    site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli(site, "blueprint", "new", "own", "--from", "gpu-h100-8x") == 0
+    said = capsys.readouterr().err
+    assert "nccl-all-reduce: the floor is 440 GB/s; published for 8 x H100 SXM is 460 GB/s" in said
+    path = site / "blueprints/own/1.0.0.yaml"
+    path.write_text(path.read_text().replace("floor: 440", "floor: 44"))
+    line = next(number for number, text in enumerate(path.read_text().splitlines(), 1) if "floor: 44" in text)
+    cli(site, "check")
+    out = capsys.readouterr().out + capsys.readouterr().err
+    assert f"{path}:{line}:" in out
+    assert "the floor of nccl-all-reduce is far below what such a system reaches" in out
+    assert "azurehpc-health-checks" in out
+
+
 def test_check_outside_of_a_site_says_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli(tmp_path, "check") == 1
     assert "metalwright init DIR" in capsys.readouterr().err
