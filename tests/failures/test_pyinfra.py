@@ -20,6 +20,10 @@ from metalwright.facts.files import FileStates
 from metalwright.facts.nftables import InputPolicy
 from metalwright.facts.system import Addresses, BootId, LoginNames, System
 from metalwright.facts.systemd import ServiceStates
+from metalwright.lifecycle.decisions import Act, Done, Failed, History, Wait
+from metalwright.lifecycle.observations import RestartView, SoftwareObservation
+from metalwright.lifecycle.software import decide_software
+from metalwright.lifecycle.timing import Timing
 
 pytestmark = pytest.mark.skipif(not can_run_machines(), reason="machines of namespaces need root, systemd and sshd")
 MISSING = ["sh: 1: nft: not found"]
@@ -92,6 +96,22 @@ def test_py_02_a_node_without_nft_fails_and_nothing_is_guessed(site: MachineSite
     assert done.code != 0
     assert "could not load fact: metalwright.facts.nftables.InputPolicy" in done.text
     assert "Traceback" not in done.text
+
+
+def test_py_05_a_restart_is_over_only_when_another_boot_answers() -> None:
+    """Compares the kernel's boot id before and after, waits as long as the site allows, and restarts once at most."""
+    history = History(acts={"software": 1, "restart": 1})
+    old = RestartView(("kernel arguments",), is_new_boot=False)
+    seen = [old, old, old, RestartView(None, detail="connection refused")]
+    for view in seen:
+        decision = decide_software(SoftwareObservation("r", None, view), history, Timing(os_boot_s=480.0))
+        assert isinstance(decision, Wait)
+        assert decision.limit_s == 480.0
+    back = SoftwareObservation("r", None, RestartView((), is_new_boot=True))
+    assert isinstance(decide_software(back, history, Timing()), Act)
+    assert isinstance(decide_software(back, History(acts={"software": 2, "restart": 1}), Timing()), Done)
+    again = SoftwareObservation("r", None, RestartView(("kernel arguments",), is_new_boot=True))
+    assert isinstance(decide_software(again, history, Timing()), Failed)
 
 
 def test_py_06_a_changed_host_key_stops_the_run_and_files_of_people_stay_as_they_are(

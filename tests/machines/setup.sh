@@ -5,11 +5,11 @@ cat > /etc/systemd/system/machine.target <<'UNIT'
 [Unit]
 Requires=basic.target
 After=basic.target
-Wants=ssh.service dbus.service systemd-user-sessions.service
+Wants=ssh.service dbus.service systemd-user-sessions.service multi-user.target
 AllowIsolate=yes
 UNIT
 ln -sf machine.target /etc/systemd/system/default.target
-for unit in timers.target systemd-udevd.service systemd-logind.service systemd-udev-trigger.service \
+for unit in getty.target systemd-udevd.service systemd-logind.service systemd-udev-trigger.service \
     e2scrub_reap.service systemd-journal-flush.service; do
   ln -sf /dev/null /etc/systemd/system/$unit
 done

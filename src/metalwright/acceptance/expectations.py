@@ -101,8 +101,9 @@ def _kernel(image: Image | None) -> list[dict[str, Any]]:
 
 
 def _kernel_settings(software: Software) -> dict[str, list[dict[str, Any]]]:
-    """How the kernel runs: its settings, the governor of its CPUs."""
+    """How the kernel runs: what it was started with, its settings, the governor of its CPUs."""
     return {
+        "kernel_argument": [{"id": argument} for argument in software.kernel_args],
         "sysctl": [{"id": name, "value": value} for name, value in software.kernel_settings.items()],
         "governor": [{"id": "cpu", "governor": software.cpu_governor}] if software.cpu_governor else [],
     }

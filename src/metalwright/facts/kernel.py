@@ -68,19 +68,25 @@ class Governors(NodeFact[tuple[str, ...]]):
 
 
 class BootArguments(TypedDict):
-    """``running``: arguments of the kernel that runs. ``next``: those of the next boot. ``loader``: who gives them."""
+    """Our arguments in the ``next`` boot and of the ``running`` kernel.
+
+    ``loader`` gives them to the kernel; where there is none that is known, ``problem`` says why.
+    """
 
     loader: str
-    running: str
-    next: str
+    next: list[str]
+    running: list[str]
+    problem: str
 
 
 class KernelArguments(NodeFact[BootArguments]):
-    """What the kernel was given, and what the boot loader will give it; read by the node's own program."""
+    """What the kernel was given, and what the boot loader will give it; read by our own program on the node."""
 
-    def command(self, program: str) -> StringCommand:
-        """The program that the deploy has put there, asked what it sees."""
-        return StringCommand('echo "arguments:$(python3', QuoteString(program), 'show)"')
+    def command(self, program: str) -> str:
+        """Without the program nothing of ours was ever set."""
+        nothing = '{"loader": "unknown", "next": [], "running": [], "problem": ""}'
+        text = f"$(python3 {program} show)"
+        return f"if [ -e {program} ]; then echo \"arguments:{text}\"; else echo 'arguments:{nothing}'; fi"
 
     def process(self, output: list[str]) -> BootArguments:
         """One line of JSON."""

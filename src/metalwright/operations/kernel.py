@@ -11,7 +11,8 @@ from pyinfra.api import QuoteString, StringCommand
 
 from metalwright.errors import DeployError
 from metalwright.facts.files import FileStates
-from metalwright.facts.kernel import Governors, KernelPackages, Sysctls
+from metalwright.facts.kernel import Governors, KernelArguments, KernelPackages, Sysctls
+from metalwright.model.node_paths import RESTART_REASONS
 from metalwright.operations.differences import line, show_diff
 from metalwright.operations.failure import Commands, answer, node_operation
 from metalwright.operations.files import archive
@@ -104,3 +105,43 @@ def kept(preferences: Mapping[str, str]) -> Commands:
 def _kernel_differences(unheld: Sequence[str], is_written: bool, release: str) -> list[str]:
     lines = [line(f"package {name}", "not on hold", "on hold") for name in unheld]
     return lines if is_written else [line("kernel that apt may install", "any", f"{release} alone"), *lines]
+
+
+@node_operation
+def arguments(wanted: Sequence[str], program: str) -> Commands:
+    """The next boot has the arguments ``wanted`` beside the image's own; a kernel that runs with others is told.
+
+    ``program`` is :mod:`metalwright.operations.on_node.kernel_arguments` on the node. A restart is asked for in
+    :data:`metalwright.model.node_paths.RESTART_REASONS`; plain pyinfra never restarts a node by itself.
+    """
+    found, words = answer(KernelArguments, program=program), list(wanted)
+    if found["problem"] and words:
+        raise DeployError(
+            "the kernel arguments of this system cannot be set",
+            where=host.name,
+            expected="a unified kernel image, systemd-boot or GRUB",
+            found=found["problem"],
+            hint="put the arguments into the image, or leave software.kernel_args out",
+        )
+    is_set, is_running = found["next"] == words, found["running"] == words
+    show_diff([] if is_set else [line("kernel arguments", _words(found["next"]), _words(words))])
+    if not is_set:
+        yield StringCommand("python3", QuoteString(program), "set", *map(QuoteString, words))
+    if not is_running:
+        reason = f"kernel arguments {_words(words)} instead of {_words(found['running'])}"
+        yield from asked_restart(reason)
+    elif is_set:
+        host.noop("the kernel was started with its arguments")
+
+
+def asked_restart(reason: str) -> Commands:
+    """Yield what asks for a restart of the system, once however often it is asked."""
+    text, directory = QuoteString(reason), RESTART_REASONS.rpartition("/")[0]
+    yield StringCommand(
+        f"mkdir -p {directory}; grep --quiet --line-regexp --fixed-strings --", text, RESTART_REASONS, "2>/dev/null",
+        "|| echo", text, f">> {RESTART_REASONS}",
+    )  # fmt: skip
+
+
+def _words(words: Sequence[str]) -> str:
+    return " ".join(words) or "none of ours"

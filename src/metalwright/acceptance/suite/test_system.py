@@ -26,6 +26,12 @@ def test_kernel(host: Host, check: dict[str, Any]) -> None:
     assert host.check_output("uname -r") in check["releases"]
 
 
+def test_kernel_argument(host: Host, check: dict[str, Any]) -> None:
+    """The kernel that runs was started with it: a file of the boot loader proves nothing."""
+    words = host.check_output("cat /proc/cmdline").split()
+    assert check["id"] in words, f"the kernel was started with: {' '.join(words)}"
+
+
 def test_sysctl(host: Host, check: dict[str, Any]) -> None:
     found = host.check_output("sysctl --values %s", check["id"])
     assert found.split() == str(check["value"]).split(), f"{check['id']} is {found}"
