@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.patient import run_patiently
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 SHELL_LANGUAGES = ("bash", "sh", "shell", "shell-session", "zsh")
@@ -138,16 +140,12 @@ class Session:
                 f"export -p > {self._quoted(self._variables)}; pwd > {self._quoted(self._where)}; exit $status",
             ]
         )
-        done = subprocess.run(
+        done = run_patiently(
             ["bash", "-c", script],
             cwd=self.directory,
             env=self._environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            text=True,
             timeout=timeout_s,
-            check=False,
         )
         if self._where.exists():
             self.directory = Path(self._where.read_text(encoding="utf-8").strip())

@@ -6,13 +6,13 @@ import json
 import os
 import random
 import sqlite3
-import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.patient import run_patiently
 
 REPOSITORY = Path(__file__).parents[2]
 SEED = int(os.environ.get("METALWRIGHT_KILL_SEED") or random.SystemRandom().randrange(1_000_000))
@@ -21,14 +21,7 @@ SEED = int(os.environ.get("METALWRIGHT_KILL_SEED") or random.SystemRandom().rand
 def demonstrate(directory: Path, *options: str) -> tuple[dict[str, Any], str]:
     """Run the demo with one machine; returns its node in ``result.json``, and what the demo said."""
     command = [sys.executable, "-m", "metalwright.demo", "--machines", "1", "--loopback", "127.95", *options]
-    done = subprocess.run(
-        [*command, "--directory", str(directory)],
-        cwd=REPOSITORY,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_patiently([*command, "--directory", str(directory)], cwd=REPOSITORY)
     assert done.returncode == 0, f"seed {SEED}\n" + done.stdout[-3000:] + done.stderr[-6000:]
     (node,) = json.loads((directory / "result.json").read_text())["nodes"]
     assert not (directory / "site" / ".metalwright" / "lab" / "machines").exists()
