@@ -11,6 +11,7 @@ from rich.table import Table
 
 from metalwright.acceptance.validity import Validity
 from metalwright.cli.context import CliContext, print_json
+from metalwright.cli.tables import print_table
 from metalwright.errors import AcceptanceError
 from metalwright.loading import SitePaths
 from metalwright.model.certificate import Certificate
@@ -95,7 +96,7 @@ def _tell(cli: CliContext, certificate: Certificate, as_json: bool, found: Valid
         value = f"{test.value:g}{unit}" if test.value is not None else ""
         floor = f"{test.floor:g}{unit}" if test.floor is not None else ""
         table.add_row(test.name, test.verdict, value, floor, test.why or "")
-    cli.out.print(table)
+    print_table(cli.out, table)
     cli.out.print(
         f"{certificate.node}: {certificate.verdict}, issued {certificate.issued:%Y-%m-%d}, expires "
         f"{certificate.expires:%Y-%m-%d}"

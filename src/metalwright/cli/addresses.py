@@ -11,6 +11,7 @@ from rich.table import Table
 from metalwright.addressing import Explanation, dhcp_network, explain, hosts_file
 from metalwright.allocations import Reallocation, allocate_addresses, answering_addresses, reallocate
 from metalwright.cli.context import CliContext, print_json
+from metalwright.cli.tables import print_table
 from metalwright.dhcp import render_dhcp
 from metalwright.loading import SitePaths, load_site
 
@@ -79,7 +80,7 @@ def explain_command(
     table = Table("purpose", "network", "address", "VLAN", "gateway", "why", box=None, pad_edge=False)
     for item in found:
         table.add_row(*_row(item))
-    cli.out.print(table)
+    print_table(cli.out, table)
 
 
 def _row(item: Explanation) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
 import logging
@@ -137,10 +138,21 @@ def refused_by_system(error: OSError) -> MetalwrightError:
     }
     return MetalwrightError(
         "the operating system refused it",
-        where=str(error.filename)[:300] if error.filename is not None else "",
+        where=str(error.filename)[:300] if error.filename is not None else _full_output(error),
         found=error.strerror or str(error) or type(error).__name__,
         hint=hints.get(error.errno or 0, "run again with --debug to see where"),
     )
+
+
+def _full_output(error: OSError) -> str:
+    """Where a standard stream goes, when what was written to it found no room; an error of a stream names no file."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        for number, name in ((1, "standard output"), (2, "standard error")):
+            with contextlib.suppress(OSError):
+                path = Path(f"/proc/self/fd/{number}").readlink()
+                if path == Path("/dev/full") or (path.is_file() and os.statvfs(path).f_bavail == 0):
+                    return f"{name}, {path}"
+    return ""
 
 
 def _show_usage_error(error: TyperException) -> None:

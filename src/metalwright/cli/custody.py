@@ -68,12 +68,19 @@ def quarantine(context: typer.Context, node: Node, why: Why) -> None:
 
 
 def release(context: typer.Context, node: Node, why: Why) -> None:
-    """Let a held or quarantined node be worked on again; the next `provision` makes it what git says."""
+    """Let a held or quarantined node be worked on again; the next `provision` makes it what git says.
+
+    A node that was ready when it was quarantined is ready again.
+    """
     from metalwright.runner import custody
 
     with _opened(context, node) as (cli, journal):
-        before = custody.release(journal, cli.state_dir, node, why)
-    typer.echo(f"{node}: no longer {before}; next: `metalwright plan {node}`", err=True)
+        before, now = custody.release(journal, cli.state_dir, node, why)
+    if now == "ready":
+        proof = f"`metalwright accept {node}` proves it again, which a changed part needs"
+        typer.echo(f"{node}: no longer {before}, ready as it was before; {proof}", err=True)
+    else:
+        typer.echo(f"{node}: no longer {before}; next: `metalwright plan {node}`", err=True)
 
 
 @contextmanager

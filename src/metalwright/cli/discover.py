@@ -17,12 +17,14 @@ from metalwright.cli.discovery_text import as_json as discovery_json
 from metalwright.cli.discovery_text import print_discovery
 from metalwright.errors import UsageError
 from metalwright.model.phase import NodeState
+from metalwright.model.rack import Node
 from metalwright.model.repository import SiteRepository
 from metalwright.model.site import RedfishSettings
 from metalwright.redfish.discovery import Discovery, Target, conclude, record, targets_of
 from metalwright.redfish.discovery.ssdp import GROUP, search
 from metalwright.redfish.discovery.ssdp import PORT as SSDP_PORT
 from metalwright.redfish.discovery.sweep import DEFAULT_AT_ONCE
+from metalwright.redfish.places import places_of
 from metalwright.redfish.state import Limits, limits_of
 from metalwright.workspace import Workspace, open_workspace
 
@@ -101,6 +103,7 @@ def discover(
         )
         is_interrupted = run.run()
         found = _record(site, conclude(site.repository.nodes(), site.repository.blueprints, run.sightings))
+        found = _without_unswept(site, found, list(places.values()))
     for item in found.claimed:
         if item.is_first_pin:
             name, fingerprint = item.claim.node.name, item.sighting.fingerprint
@@ -147,6 +150,24 @@ def _out_of_band_prefixes(repository: SiteRepository) -> list[str]:
             "nothing to sweep", hint="name a prefix, a file or a host, or give the site an oob-management network"
         )
     return prefixes
+
+
+def _without_unswept(site: Workspace, found: Discovery, targets: list[Target]) -> Discovery:
+    """A node is missing only where it was looked for.
+
+    That is at an address of its own, or, for one that was never seen, in any range or lease that was swept.
+    """
+    swept = {target.place.host for target in targets}
+    has_range = any(not target.is_named for target in targets)
+    book = site.journal.bmc_addresses
+
+    def is_looked_for(node: Node) -> bool:
+        if any(place.host in swept for place in places_of(site.repository, book, node)):
+            return True
+        return has_range and book.get(node.name) is None
+
+    missing = tuple(node for node in found.missing if is_looked_for(node))
+    return replace(found, missing=missing, not_swept=tuple(node for node in found.missing if node not in missing))
 
 
 def _record(site: Workspace, found: Discovery) -> Discovery:

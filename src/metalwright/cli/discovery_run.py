@@ -56,6 +56,8 @@ class SweepRun:
 
     async def _sweep(self, waiting: Sequence[Target], keep: Callable[[Sighting], None]) -> None:
         knowledge = SiteKnowledge(self.site.repository, self.site.journal, self.site.bmc_credentials)
+        for unread in knowledge.unread:
+            self._say(f"left out: the factory login {unread.where}, {unread.what}; stickers are tried alone")
         begun = last = time.monotonic()
         async for sighting in sweep(waiting, knowledge, self.limits, self.at_once):
             keep(sighting)

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from metalwright.cli.tables import print_table
 from metalwright.matching.identity import serials_of
 from metalwright.model.report import HardwareReport
 from metalwright.redfish.discovery import Claimed, Discovery, Sighting
@@ -30,7 +31,7 @@ def print_discovery(out: Console, found: Discovery) -> None:
             table.add_column(name, no_wrap=name in ("node", "BMC", "serial"), overflow="fold")
         for item in found.claimed:
             table.add_row(*map(Text, _claimed_row(item)))
-        out.print(table)
+        print_table(out, table)
     for unclaimed in found.unclaimed:
         out.print(
             Text(f"\nunclaimed: {_machine(unclaimed.report)} at {unclaimed.sighting.target.key}; for a rack file:")
@@ -47,6 +48,11 @@ def print_discovery(out: Console, found: Discovery) -> None:
             out.print(Text(f"  {finding.slot}: expected {finding.expected}, found {finding.found}"))
     if found.missing:
         out.print(Text(f"\nmissing: {', '.join(node.name for node in found.missing)}"))
+    if found.not_swept:
+        count = len(found.not_swept)
+        some = ", ".join(node.name for node in found.not_swept[:3]) + (", …" if count > 3 else "")
+        whose = "node whose address was" if count == 1 else "nodes whose addresses were"
+        out.print(Text(f"\nnot looked for: {count} {whose} not swept ({some})"))
     for sighting in found.failures:
         out.print(Text(f"\nfailed: {sighting_line(sighting)}"))
 
@@ -95,6 +101,7 @@ def as_json(found: Discovery) -> dict[str, Any]:
             {"node": node.name, "serial": node.serial, "uuid": node.uuid, "bmc_mac": node.bmc_mac}
             for node in found.missing
         ],
+        "not_swept": [node.name for node in found.not_swept],
         "failed": [_failure_json(sighting) for sighting in found.failures],
         "others": [
             _failure_json(sighting)

@@ -10,6 +10,7 @@ from rich.table import Table
 from metalwright.cli.context import CliContext, print_json
 from metalwright.cli.image_gc import gc
 from metalwright.cli.packages import packages
+from metalwright.cli.tables import print_table
 from metalwright.errors import ImageError, UsageError
 from metalwright.imaging.catalogue import ImageCatalogue, parse_image_ref
 from metalwright.imaging.image_build import build_image
@@ -59,7 +60,7 @@ def list_images(context: typer.Context, as_json: AsJson = False) -> None:
         sizes = (_mib(image.file_size_bytes), _mib(image.content_size_bytes))
         by = vouched[image.ref][1]
         table.add_row(image.ref, image.architecture, image.format, *sizes, chain, by, image.file_sha256)
-    cli.out.print(table)
+    print_table(cli.out, table)
 
 
 def build(

@@ -9,6 +9,7 @@ import typer
 from rich.table import Table
 
 from metalwright.cli.context import CliContext, print_json
+from metalwright.cli.tables import print_table
 from metalwright.errors import LabError
 from metalwright.simulator.lab import Lab
 from metalwright.simulator.spec import read_lab_spec
@@ -82,4 +83,4 @@ def _tell(cli: CliContext, seen: LabStatus, as_json: bool) -> None:
         table.add_row(
             machine.name, machine.serial, machine.power, machine.bmc_url, " ".join(machine.ssh), boots, machine.console
         )
-    cli.out.print(table)
+    print_table(cli.out, table)

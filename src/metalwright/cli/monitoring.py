@@ -12,6 +12,7 @@ import typer
 from rich.table import Table
 
 from metalwright.cli.context import CliContext, print_json
+from metalwright.cli.tables import print_table
 from metalwright.errors import UsageError
 from metalwright.loading import load_site, write_atomically
 from metalwright.monitoring import (
@@ -53,7 +54,7 @@ def alerts_command(
     table = Table("alert", "severity", "meaning", "runbook", box=None, pad_edge=False)
     for alert in found:
         table.add_row(alert.alert, alert.severity, alert.meaning, alert.runbook)
-    cli.out.print(table)
+    print_table(cli.out, table)
 
 
 @group.command("export")

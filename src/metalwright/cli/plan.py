@@ -11,6 +11,7 @@ from rich.table import Table
 from metalwright.cli.confirmation import confirm_writes
 from metalwright.cli.context import CliContext, print_json
 from metalwright.cli.selection import overwritten, select_nodes
+from metalwright.cli.tables import print_table
 from metalwright.loading import write_atomically
 from metalwright.model.digests import canonical_json
 from metalwright.model.plan import NodePlan, Plan
@@ -80,7 +81,7 @@ def print_plan(cli: CliContext, made: Plan) -> None:
             table.add_row(item.node, *unknown.split(": ", 1), "", "", "unknown yet")
         if not (item.changes or item.refusals or item.unknown):
             table.add_row(item.node, "", "nothing to do", "", "", "")
-    cli.out.print(table)
+    print_table(cli.out, table)
     for item in made.nodes:
         if item.is_destructive:
             cli.out.print(f"\n{item.node}: {_written(item)}", markup=False)

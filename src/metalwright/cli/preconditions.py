@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.table import Table
 
 from metalwright.cli.context import CliContext
+from metalwright.cli.tables import print_table
 from metalwright.errors import PlanError
 from metalwright.model.plan import Plan
 from metalwright.runner.preconditions import preconditions
@@ -24,7 +25,7 @@ def check_preconditions(cli: CliContext, workspace: Workspace, request: Request,
     found = [item for node in plan.nodes for item in preconditions(workspace, request, node)]
     for item in found:
         table.add_row(item.node, item.what, item.verdict, item.told)
-    cli.err.print(table)
+    print_table(cli.err, table)
     broken = next((item for item in found if item.verdict == "NO"), None)
     if broken is not None:
         raise PlanError(

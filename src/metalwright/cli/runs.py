@@ -17,6 +17,7 @@ from metalwright.cli.plan import print_plan
 from metalwright.cli.preconditions import check_preconditions
 from metalwright.cli.progress import ProgressLines
 from metalwright.cli.selection import overwritten
+from metalwright.cli.tables import print_table
 from metalwright.imaging.ordering import cache_dir
 from metalwright.imaging.ramdisk import is_ramdisk_built
 from metalwright.model.phase import PHASES, Phase
@@ -183,7 +184,7 @@ def _print_outcome(cli: CliContext, outcome: Outcome) -> None:
         good = "ok, by its second try" if node in outcome.again else "ok"
         result, why = (good, "") if failure is None else ("FAILED", failure.what)
         table.add_row(node, result, f"{sum(seconds.values()):.0f}", told, why)
-    cli.out.print(table)
+    print_table(cli.out, table)
 
 
 def _as_json(outcome: Outcome) -> dict[str, object]:

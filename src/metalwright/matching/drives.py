@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from metalwright.matching.groups import Fit, assign, fits_of, shortfalls
 from metalwright.matching.identity import source_of
 from metalwright.matching.look import RESEAT, Look
+from metalwright.matching.names import told_slot
 from metalwright.matching.slots import missing_slots
 from metalwright.model.blueprint import Blueprint, Drives
 from metalwright.model.finding import Finding
@@ -161,7 +162,7 @@ def described_drive(drive: Drive) -> str:
 
 
 def _listed(drives: Sequence[Drive]) -> str:
-    return "; ".join(f"{drive.slot or '?'}: {described_drive(drive)}" for drive in drives[:12]) or "no drive"
+    return "; ".join(f"{told_slot(drive.slot)}: {described_drive(drive)}" for drive in drives[:12]) or "no drive"
 
 
 def _tb(size_bytes: int) -> str:

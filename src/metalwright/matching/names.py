@@ -63,3 +63,14 @@ def _form(words: list[str]) -> str | None:
 
 def _memory(words: list[str]) -> str | None:
     return next((word for word in words if _GPU_MEMORY.match(word)), None)
+
+
+def told_slot(slot: str | None) -> str:
+    """A slot in a sentence: a bare number says what it counts.
+
+    >>> told_slot("3")
+    'slot 3'
+    """
+    if slot is None:
+        return "unknown slot"
+    return f"slot {slot}" if slot.isdecimal() else slot

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from metalwright.matching.groups import Fit, assign, fits_of, shortfalls
 from metalwright.matching.look import RESEAT, Look
+from metalwright.matching.names import told_slot
 from metalwright.model.blueprint import Blueprint, Nics
 from metalwright.model.finding import Finding
 from metalwright.model.rack import Node
@@ -151,8 +152,11 @@ def _described_port(item: _Port) -> str:
 
 def _slot(item: _Port) -> str:
     nic, port = item
-    return f"{nic.slot or '?'} port {port.name or '?'}"
+    return f"{told_slot(nic.slot)} port {port.name or '?'}"
 
 
 def _listed(nics: Sequence[Nic]) -> str:
-    return "; ".join(f"{nic.slot or '?'}: {len(nic.ports) or 'unknown number of'} ports" for nic in nics[:16]) or "none"
+    return (
+        "; ".join(f"{told_slot(nic.slot)}: {len(nic.ports) or 'unknown number of'} ports" for nic in nics[:16])
+        or "none"
+    )

@@ -17,6 +17,7 @@ from metalwright.lifecycle import CANCELLED
 from metalwright.model.phase import NodeState
 
 CANCEL_ASKED = "cancel asked"
+QUARANTINE = "quarantine"
 SET_ASIDE = frozenset({NodeState.HELD, NodeState.QUARANTINED})
 
 
@@ -84,11 +85,13 @@ def quarantine(journal: Journal, state_dir: Path, node: str, why: str) -> None:
     Raises:
         LockHeldError: a run works on it; cancel that first.
     """
-    _set_aside(journal, state_dir, node, NodeState.QUARANTINED, "quarantine", why)
+    _set_aside(journal, state_dir, node, NodeState.QUARANTINED, QUARANTINE, why)
 
 
-def release(journal: Journal, state_dir: Path, node: str, why: str) -> NodeState:
-    """Let a held or quarantined node be worked on again; returns the state that it had.
+def release(journal: Journal, state_dir: Path, node: str, why: str) -> tuple[NodeState, NodeState]:
+    """Let a held or quarantined node be worked on again; returns the state that it had, and the one that it has now.
+
+    A node that was ready when it was quarantined is ready again: no run can have touched it meanwhile.
 
     Raises:
         PlanError: the node is neither.
@@ -102,8 +105,19 @@ def release(journal: Journal, state_dir: Path, node: str, why: str) -> NodeState
             expected="a held or quarantined node",
             found=f"state {status.state if status else NodeState.PLANNED}",
         )
-    _set_aside(journal, state_dir, node, NodeState.CLAIMED, "release", why)
-    return status.state
+    is_as_before = status.state is NodeState.QUARANTINED and _was_ready(journal, node)
+    now = NodeState.READY if is_as_before else NodeState.CLAIMED
+    _set_aside(journal, state_dir, node, now, "release", why)
+    return status.state, now
+
+
+def _was_ready(journal: Journal, node: str) -> bool:
+    """Whether the last quarantine found the node ready."""
+    acts = [event for event in journal.events.of(node=node) if event.is_act and event.what == QUARANTINE]
+    before = [(event.detail or {}).get("before") for event in acts]
+    while before and before[-1] == NodeState.QUARANTINED.value:
+        before.pop()  # said twice
+    return before[-1:] == [NodeState.READY.value]
 
 
 def unfinished_run(journal: Journal, node: str) -> NodeRun | None:
@@ -132,7 +146,9 @@ def finish_run(journal: Journal, run: str) -> None:
 def _set_aside(journal: Journal, state_dir: Path, node: str, state: NodeState, act: str, why: str) -> None:
     with NodeLock(state_dir, node):
         journal.leases.check_free(node)
-        journal.events.act(act, node=node, why=why)
+        before = journal.nodes.get(node)
+        detail = {"before": (before.state if before is not None else NodeState.PLANNED).value}
+        journal.events.act(act, node=node, why=why, detail=detail)
         journal.nodes.set_state(node, state, why)
 
 

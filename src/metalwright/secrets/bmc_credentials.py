@@ -99,19 +99,36 @@ class BmcCredentials:
         """Return the logins to try on a node's BMC, in order; each is tried once.
 
         During a change these are two: the staged login and the one that it replaces. Else the current one, then that
-        of the unit's sticker, then the factory's (those of other makers left out where ``manufacturer`` is known).
+        of the unit's sticker, then the factory's (those of other makers left out where ``manufacturer`` is known). A
+        factory password that cannot be read is left out where there is another login.
+
+        Raises:
+            SecretError: the only login is a factory password that cannot be read.
         """
         record = self._read(node)
         own = [self._own(record.current, "current")] if record.current else []
-        settled = [*own, *self.of_unit(self._units.get(node, ())), *self._of_factory(manufacturer)]
+        known = [*own, *self.of_unit(self._units.get(node, ()))]
+        settled = [*known, *self._of_factory(manufacturer, unread=[] if known else None)]
         if record.staged is None:
             return tuple(settled)
         replaced = [item for item in settled if item.credential_id == record.staged.replaces]
         return (self._own(record.staged, "staged"), *(replaced or settled)[:1])
 
-    def factory(self, manufacturer: str | None = None) -> tuple[Candidate, ...]:
-        """Return the factory logins alone, for a BMC that belongs to no node yet."""
-        return tuple(self._of_factory(manufacturer))
+    def factory(
+        self, manufacturer: str | None = None, unread: list[SecretError] | None = None
+    ) -> tuple[Candidate, ...]:
+        """Return the factory logins alone, for a BMC that belongs to no node yet.
+
+        Raises:
+            SecretError: a password cannot be read; with ``unread`` it is appended there, and the login left out.
+        """
+        return tuple(self._of_factory(manufacturer, unread))
+
+    def own(self, node: str) -> tuple[Candidate, ...]:
+        """Return the logins that metalwright made for a node: the staged one first, then the current one."""
+        record = self._read(node)
+        pairs: tuple[tuple[_Login | None, Origin], ...] = ((record.staged, "staged"), (record.current, "current"))
+        return tuple(self._own(login, origin) for login, origin in pairs if login is not None)
 
     def of_unit(self, keys: Sequence[str]) -> tuple[Candidate, ...]:
         """Return the factory login of the unit with one of these :func:`unit_keys`, if a sticker list told it."""
@@ -195,12 +212,18 @@ class BmcCredentials:
             login.is_shared,
         )
 
-    def _of_factory(self, manufacturer: str | None) -> list[Candidate]:
+    def _of_factory(self, manufacturer: str | None, unread: list[SecretError] | None = None) -> list[Candidate]:
         candidates = []
         for item in self._factory:
             if manufacturer and item.manufacturer and item.manufacturer.lower() != manufacturer.lower():
                 continue
-            password = read_secret(item.password, self._base)
+            try:
+                password = read_secret(item.password, self._base)
+            except SecretError as error:
+                if unread is None:
+                    raise
+                unread.append(error)
+                continue
             name = credential_id(self.latch_key, item.user, password)
             candidates.append(Candidate(name, item.user, password, "factory"))
         return candidates

@@ -45,6 +45,13 @@ class Stickers:
         self._logins = logins
         return Imported(**counts)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no unit's login is known."""
+        if self._logins is None:
+            self._logins = self._read()
+        return not self._logins
+
     def find(self, keys: Iterable[str]) -> tuple[str, Secret] | None:
         """User and password of the unit with the first of these :func:`unit_keys` that is known."""
         if self._logins is None:

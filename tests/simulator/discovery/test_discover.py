@@ -77,6 +77,24 @@ def test_machines_are_claimed_unclaimed_and_missing(
     assert second.bmc.gate.sessions == {}
 
 
+def test_a_node_is_missing_only_where_it_was_looked_for(
+    first: RunningService, second: RunningService, tmp_path: Path
+) -> None:
+    here, elsewhere = "127.85.0.1", "127.85.9.1"
+    nodes = [{**ONE, "bmc_address": here}, {**THREE, "bmc_address": elsewhere}]
+    site = make_site(tmp_path, nodes, port_of(first))
+    alone = site.run("discover", here, "--json").json
+    assert [item["node"] for item in alone["claimed"]] == ["lab-1"]
+    assert (alone["missing"], alone["not_swept"]) == ([], ["lab-3"])
+    shown = site.run("discover", here, "--fresh").out
+    assert "missing:" not in shown
+    assert "not looked for: 1 node whose address was not swept (lab-3)" in shown
+    both = site.run("discover", here, elsewhere, "--json").json
+    assert ([item["node"] for item in both["missing"]], both["not_swept"]) == (["lab-3"], [])
+    never_seen = site.run("discover", f"{here}/32", "--json").json
+    assert [item["node"] for item in never_seen["missing"]] == ["lab-3"]
+
+
 def test_the_yaml_of_an_unclaimed_machine_claims_it_when_pasted(first: RunningService, tmp_path: Path) -> None:
     site = make_site(tmp_path, [], port_of(first))
     (unclaimed,) = site.run("discover", SWEEP, "--json").json["unclaimed"]

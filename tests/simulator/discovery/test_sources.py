@@ -87,6 +87,27 @@ def test_the_sticker_password_opens_a_bmc_that_the_lease_names(tmp_path: Path) -
         assert logins_at(service) == ["LoginSucceeded"]
 
 
+def test_a_factory_password_that_is_not_there_is_left_out_where_stickers_may_do(tmp_path: Path) -> None:
+    bmc = BmcSpec.model_validate({"macs": ("52:54:00:bc:00:01",), "password": FACTORY})
+    with service_in_thread(machine(1, bmc=bmc), "127.85.0.6") as service:
+        site = make_site(tmp_path, [ONE], port_of(service))
+        config = site.root / "inventory/site.yaml"
+        config.write_text(config.read_text().replace("env:FACTORY", "env:NOT_SET_HERE"))
+        leases = kea_file(tmp_path, ("127.85.0.6", "52:54:00:bc:00:01", LATER))
+        run = site.run("discover", "--leases", leases, "--json")
+        assert (run.code, logins_at(service)) == (1, [])
+        assert "hint: export NOT_SET_HERE" in run.err
+
+        site.run(
+            "credentials", "import-stickers", sticker_file(tmp_path, f"LAB0001X,52-54-00-BC-00-01,admin,{FACTORY}")
+        )
+        run = site.run("discover", "--leases", leases, "--json")
+        assert run.code == 0, run.err
+        assert [(item["node"], item["login"]) for item in run.json["claimed"]] == [("lab-1", "sticker")]
+        assert "left out: the factory login env:NOT_SET_HERE, the environment variable is not set" in run.err
+        assert site.run("match", "lab-1").code in (0, 2), "the node's own sticker opens its BMC later as well"
+
+
 def test_a_bad_sticker_line_is_named_and_nothing_is_kept(tmp_path: Path) -> None:
     site = make_site(tmp_path, [ONE])
     stickers = sticker_file(tmp_path, f"LAB0001X,,admin,{FACTORY}", f"LAB0002X,52:54:00,admin,{FACTORY}")

@@ -75,6 +75,29 @@ def test_a_quarantined_node_is_left_alone_until_it_is_released(
     assert "expected: a held or quarantined node" in told
 
 
+def test_a_ready_node_that_was_quarantined_and_not_touched_is_ready_again(
+    site: Path, journal: Journal, capsys: pytest.CaptureFixture[str]
+) -> None:
+    journal.nodes.set_state("lab-1", NodeState.READY, "accepted")
+    for round_ in ("false alarm", "another one"):
+        assert typed(capsys, site, "quarantine", "lab-1", "--why", round_)[0] == 0
+        assert typed(capsys, site, "quarantine", "lab-1", "--why", "said twice")[0] == 0
+        code, told = typed(capsys, site, "release", "lab-1", "--why", round_)
+        assert (code, state(journal)) == (0, NodeState.READY), told
+        assert "ready as it was before" in told
+
+
+def test_a_held_node_is_not_ready_by_its_release(
+    site: Path, journal: Journal, capsys: pytest.CaptureFixture[str]
+) -> None:
+    journal.nodes.set_state("lab-1", NodeState.READY, "accepted")
+    assert typed(capsys, site, "quarantine", "lab-1", "--why", "x")[0] == 0
+    assert typed(capsys, site, "release", "lab-1", "--why", "x")[0] == 0
+    journal.nodes.set_state("lab-1", NodeState.HELD, "rebuilt to an older image")
+    assert typed(capsys, site, "release", "lab-1", "--why", "go on")[0] == 0
+    assert state(journal) is NodeState.CLAIMED
+
+
 def test_a_node_that_is_worked_on_is_not_set_aside(
     site: Path, journal: Journal, killed_run: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

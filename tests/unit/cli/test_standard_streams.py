@@ -26,3 +26,12 @@ def test_a_terminal_that_knows_only_ascii_gets_the_page_all_the_same() -> None:
         ["sh", "-c", f"{COMMAND} runbook show rebuild-node"], env=narrow, capture_output=True, text=True, check=False
     )
     assert (done.returncode, "Rebuild a node" in done.stdout) == (0, True), done.stderr
+
+
+def test_an_output_that_finds_no_room_is_named() -> None:
+    done = subprocess.run(
+        ["sh", "-c", f"{COMMAND} schema rack > /dev/full"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: standard output, /dev/full: the operating system refused it")
+    assert "hint: make room" in done.stderr

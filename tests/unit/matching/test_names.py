@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from metalwright.matching.groups import Fit, assign, shortfalls
-from metalwright.matching.names import is_gpu, is_model, is_same_maker
+from metalwright.matching.names import is_gpu, is_model, is_same_maker, told_slot
 from metalwright.matching.slots import missing_slots
 
 
@@ -59,3 +59,8 @@ def test_an_assignment_moves_parts_to_make_room() -> None:
     fits = [[Fit.YES, Fit.YES], [Fit.YES, Fit.NO]]
     assert assign(fits, [1, 1], Fit.YES) == {0: 1, 1: 0}
     assert shortfalls({0: 0}, [1, 2]) == [0, 2]
+
+
+@pytest.mark.parametrize(("slot", "told"), [("1", "slot 1"), ("AIOM", "AIOM"), (None, "unknown slot")])
+def test_a_slot_that_is_a_number_says_what_it_counts(slot: str | None, told: str) -> None:
+    assert told_slot(slot) == told

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from metalwright.errors import SecretError
 from metalwright.journal.bmcs import LoginLatch
 from metalwright.journal.journal import Journal
 from metalwright.model.base import uuid_forms
@@ -25,8 +26,10 @@ _BMC_NAME = re.compile(r"^(?:ilo|idrac-?|xcc-(?:[0-9a-z]{4}-)?|bmc-?|ipmi-?)([0-
 class SiteKnowledge:
     """The inventory, the journal and the secret store of one site, as a sweep asks them.
 
+    ``unread`` are factory passwords that cannot be read: their logins are left out where stickers may do instead.
+
     Raises:
-        SecretError: a factory password that the site refers to cannot be read; told before anything is sent.
+        SecretError: a factory password cannot be read, and no sticker is known; told before anything is sent.
     """
 
     def __init__(self, repository: SiteRepository, journal: Journal, credentials: BmcCredentials) -> None:
@@ -34,7 +37,11 @@ class SiteKnowledge:
         self._credentials = credentials
         self._latch = LoginLatch.of(journal.refused_logins, credentials)
         self._site_login = login_of_environment()
-        self._factory: dict[str | None, tuple[Login, ...]] = {None: as_logins(credentials.factory())}
+        self.unread: list[SecretError] = []
+        is_needed = credentials.stickers.is_empty
+        self._factory: dict[str | None, tuple[Login, ...]] = {
+            None: as_logins(credentials.factory(unread=None if is_needed else self.unread))
+        }
         self._nodes: dict[Place, str] = {}
         self._units = {node.name: keys_of(node) for node in repository.nodes()}
         self._node_of_uuid = {
@@ -55,14 +62,13 @@ class SiteKnowledge:
         if name is None:
             return None
         pin = self._pins.get(name)
-        logins = as_logins(self._credentials.candidates(name)) if pin is not None else ()
-        own = tuple(login for login in logins if login.origin != "factory")
+        own = as_logins(self._credentials.own(name)) if pin is not None else ()
         return Expected(name, pin, own, frozenset(self._pins.announced(name)))
 
     def factory_logins(self, vendor: str | None) -> Sequence[Login]:
         """The site's factory logins for a maker."""
         if vendor not in self._factory:
-            self._factory[vendor] = as_logins(self._credentials.factory(vendor))
+            self._factory[vendor] = as_logins(self._credentials.factory(vendor, unread=[]))
         return self._factory[vendor]
 
     def unit_logins(self, target: Target, root: RootFacts) -> Sequence[Login]:

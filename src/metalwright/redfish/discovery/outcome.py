@@ -53,6 +53,8 @@ class Discovery:
     conflicts: tuple[Conflict, ...]
     missing: tuple[Node, ...]
     sightings: tuple[Sighting, ...]
+    not_swept: tuple[Node, ...] = ()
+    """Nodes that were not found, at addresses that nobody looked at: nothing is said of them."""
     repeated: frozenset[str] = frozenset()
     """Identity values that several machines show: ``serial ABC123``."""
 
