@@ -19,6 +19,7 @@ at its start. The first client key that uses a token is the only one.
 
 | request | body | answer |
 |---|---|---|
+| `/agent/v1/claim` | `Claim` | `{"token", "nonce"}`, once, after a network boot; 409: not armed, or another machine |
 | `/agent/v1/hello` | `Hello` | `{"task": Task}`; `null` and `why` for a used medium; 409: identity or nonce differ |
 | `/agent/v1/go` | `GoRequest` | `{"go": true, "lease_epoch": n}` once; 403 without a valid grant and lease |
 | `/agent/v1/progress` | `Progress` | `{"continue": true}`, or `false` and `why`: stop |

@@ -1,4 +1,8 @@
-"""The deploy ramdisk without virtual media, in QEMU: OVMF fetches it over HTTP from the URL that the BMC was given."""
+"""The deploy ramdisk without virtual media, in QEMU.
+
+OVMF fetches it over HTTP from the URL that the BMC was given, or by PXE from what DHCP names; then it has no secret and
+claims its own.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +22,7 @@ from tests.simulator.plain_client import SYSTEM, Client
 
 from metalwright.imaging.agent.stamp import decode_stamp, read_stamp_area
 from metalwright.imaging.catalogue import ImageCatalogue
+from metalwright.imaging.claims import write_claim
 from metalwright.imaging.deployments import PreparedDeployment, prepare_deployment
 from metalwright.imaging.media import write_media
 from metalwright.imaging.memory_store import MemoryDeploymentStore
@@ -32,11 +37,12 @@ from metalwright.simulator.spec import BmcSpec, DiskSpec, MachineSpec, NicSpec
 
 CACHE = Path(os.environ.get("METALWRIGHT_CACHE", Path(__file__).parents[2] / ".cache"))
 ADDRESS, GATEWAY, MAC = "127.105.2.1", "10.105.0.2", "52:54:00:69:00:01"
+BOOTFILE = "deploy.efi"
 MIB = 1 << 20
 SPEC = MachineSpec(
     backend="qemu",
     serial="SN-105",
-    bmc=BmcSpec(has_virtual_cd=False, boot_targets=("None", "Hdd", "UefiHttp")),
+    bmc=BmcSpec(has_virtual_cd=False, boot_targets=("None", "Hdd", "UefiHttp", "Pxe")),
     memory_mib=768,
     disks=(DiskSpec(serial="SYS105", size_bytes=1024 * MIB), DiskSpec(serial="DAT105", size_bytes=1024 * MIB)),
     nics=(NicSpec(mac=MAC, net="10.105.0.0/24", host=GATEWAY),),
@@ -75,6 +81,9 @@ class Bench:
         self.store.create(prepared.deployment)
         config = prepared.media_config(self.server.control_url(GATEWAY), self.server.server_cert_pem, None)
         write_media(build_ramdisk(CACHE), config, prepared.deployment.media_path)
+        if method == "pxe":
+            write_claim(prepared.deployment.media_path, prepared.secrets)
+            (self.directory / "tftp" / BOOTFILE).write_bytes(prepared.deployment.media_path.read_bytes())
         return prepared
 
     def deployment(self, prepared: PreparedDeployment) -> Deployment:
@@ -117,10 +126,13 @@ def tiny_image(tmp_path_factory: pytest.TempPathFactory) -> tuple[Image, Path]:
 @pytest.fixture
 async def bench(tmp_path: Path, tiny_image: tuple[Image, Path]) -> AsyncIterator[Bench]:
     store = MemoryDeploymentStore()
+    (tmp_path / "tftp").mkdir()
+    nic = SPEC.nics[0].model_copy(update={"tftp_root": str(tmp_path / "tftp"), "bootfile": BOOTFILE})
+    spec = SPEC.model_copy(update={"nics": (nic,)})
     server = BootServer(tmp_path / "state", store, _grant, http_port=0, https_port=0, node_host=GATEWAY)
     async with (
         server.running() as address,
-        running_service(SPEC, ADDRESS, machine_dir=tmp_path / "machine") as service,
+        running_service(spec, ADDRESS, machine_dir=tmp_path / "machine") as service,
         aiohttp.ClientSession() as http,
     ):
         yield Bench(service, Client(service, http), address, store, *tiny_image, tmp_path)
@@ -131,23 +143,31 @@ def _grant(deployment: Deployment, disk: Disk) -> int:
     return 1
 
 
-async def test_a_machine_without_virtual_media_is_written_by_uefi_http_boot(
-    bench: Bench, record_property: Callable[[str, object], None]
+METHODS = {
+    "uefi-http": ({"BootSourceOverrideTarget": "UefiHttp"}, "http"),
+    "pxe": ({"BootSourceOverrideTarget": "Pxe"}, "pxe"),
+}
+
+
+@pytest.mark.parametrize("method", ["uefi-http", pytest.param("pxe", marks=pytest.mark.long)])
+async def test_a_machine_without_virtual_media_is_written_over_the_network(
+    bench: Bench, method: BootMethod, record_property: Callable[[str, object], None]
 ) -> None:
-    prepared = await asyncio.to_thread(bench.prepare, "uefi-http")
+    prepared = await asyncio.to_thread(bench.prepare, method)
     data_before = bench.service.disks["DAT105"].read_bytes()
-    url = prepared.media_url(bench.server.files_url(GATEWAY))
+    boot, device = METHODS[method]
+    uri = {"HttpBootUri": prepared.media_url(bench.server.files_url(GATEWAY))} if method == "uefi-http" else {}
     started = time.monotonic()
-    await bench.boot_until_off({"BootSourceOverrideTarget": "UefiHttp", "HttpBootUri": url})
+    await bench.boot_until_off({**boot, **uri})
     seconds = time.monotonic() - started
     deployment = bench.deployment(prepared)
     assert deployment.state is DeploymentState.DONE, bench.console()
     assert deployment.done is not None
     assert deployment.done.read_back_sha256 == bench.image.content_sha256
-    assert [boot.device for boot in bench.service.system.state.boots] == ["http"]
-    assert prepared.deployment.deployment_id in bench.store.medium_reads
+    assert [item.device for item in bench.service.system.state.boots] == [device]
+    assert (prepared.deployment.deployment_id in bench.store.medium_reads) == (method == "uefi-http")
     stamp = decode_stamp(read_stamp_area(str(bench.service.disks["SYS105"])))
     assert stamp == deployment.task.stamp.to_json()
     assert bench.service.disks["DAT105"].read_bytes() == data_before
     steps = ", ".join(f"{step} {value} s" for step, value in deployment.done.seconds.items())
-    record_property("note", f"UEFI HTTP boot to power off: {seconds:.1f} s ({steps})")
+    record_property("note", f"{method} to power off: {seconds:.1f} s ({steps})")

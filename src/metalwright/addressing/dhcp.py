@@ -79,8 +79,8 @@ def dhcp_network(repository: SiteRepository) -> DhcpNetwork:
         prefix=network.prefix,
         pool=network.dhcp_bounds(),
         gateway=network.gateway,
-        dns=tuple(filter(_is_v4, site.dns)),
-        ntp=tuple(filter(_is_v4, site.ntp)),
+        dns=tuple(filter(is_v4, site.dns)),
+        ntp=tuple(filter(is_v4, site.ntp)),
         domain=site.domain,
         reservations=tuple(
             Reservation(node.name, node.bmc_mac, address, f"{node.name}-bmc")
@@ -104,5 +104,6 @@ def _notes(network: Network, nodes: list[Node], held: dict[str, str | None]) -> 
     return notes
 
 
-def _is_v4(text: str) -> bool:
+def is_v4(text: str) -> bool:
+    """Whether ``text`` is an IPv4 address: DHCP options carry addresses, not names."""
     return bool(netaddr.valid_ipv4(text, flags=netaddr.INET_PTON))

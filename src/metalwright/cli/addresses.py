@@ -8,12 +8,14 @@ from typing import Annotated, Literal
 import typer
 from rich.table import Table
 
-from metalwright.addressing import Explanation, dhcp_network, explain, hosts_file
+from metalwright.addressing import Explanation, boot_network, dhcp_network, explain, hosts_file
 from metalwright.allocations import Reallocation, allocate_addresses, answering_addresses, reallocate
 from metalwright.cli.context import CliContext, print_json
 from metalwright.cli.tables import print_table
 from metalwright.dhcp import render_dhcp
 from metalwright.loading import SitePaths, load_site
+from metalwright.runner.custody import unfinished_run
+from metalwright.workspace import open_workspace
 
 EXIT_DIFFERENCE = 2
 
@@ -98,16 +100,24 @@ def export_command(
     interface: Annotated[
         str | None, typer.Option("--interface", help="Where the DHCP server listens; default: on every interface.")
     ] = None,
+    whose: Annotated[
+        Literal["bmc", "boot"], typer.Option("--for", help="Whose DHCP: BMCs, or nodes that boot from the network.")
+    ] = "bmc",
+    node: Annotated[
+        list[str] | None, typer.Option("--node", help="With --for boot: this node too; can be given again.")
+    ] = None,
 ) -> None:
     """Print all addresses in a form that other programs read.
 
     ``kea`` and ``dnsmasq`` are whole configurations for the out-of-band network: the BMC of each node gets its
     allocated address by its MAC, an unknown one gets an address of ``dhcp_pool``, so that ``discover`` can find it.
+    With ``--for boot`` they are for the network that nodes boot from, and only nodes with a run in flight are in them
+    (or all: ``network_boot.reservations`` in site.yaml).
     """
     cli: CliContext = context.obj
     repository = load_site(cli.site)
     if form in ("kea", "dnsmasq"):
-        network = dhcp_network(repository)
+        network = boot_network(repository, _may_boot(cli, node or [])) if whose == "boot" else dhcp_network(repository)
         for note in network.notes:
             cli.err.print(f"note: {note}", markup=False)
         typer.echo(render_dhcp(SitePaths(cli.site).templates, network, form, interface), nl=False)
@@ -121,3 +131,12 @@ def export_command(
         if node.state != "retired"
     }
     print_json({"schema": 1, "nodes": nodes})
+
+
+def _may_boot(cli: CliContext, named: list[str]) -> set[str]:
+    """The nodes that the DHCP server of the boot network is told of."""
+    with open_workspace(cli.site) as workspace:
+        nodes = [item.name for item in workspace.repository.nodes() if item.state != "retired"]
+        if workspace.repository.site.network_boot.reservations == "all":
+            return {*nodes, *named}
+        return {name for name in nodes if unfinished_run(workspace.journal, name) is not None} | set(named)

@@ -12,6 +12,7 @@ from typing import TypeVar
 from aiohttp import web
 
 from metalwright.errors import GrantError, LockHeldError
+from metalwright.imaging.claims import claim_mismatches, is_armed, read_claim
 from metalwright.imaging.control_answers import (
     answer_errors,
     error_answer,
@@ -24,7 +25,7 @@ from metalwright.imaging.control_answers import (
 )
 from metalwright.imaging.identity_check import describe_identity, find_mismatches
 from metalwright.imaging.medium_secrets import image_secret, is_same_secret, sha256_hex
-from metalwright.model.agent_protocol import Done, Failure, FailureCode, GoRequest, Hello, Progress
+from metalwright.model.agent_protocol import Claim, Done, Failure, FailureCode, GoRequest, Hello, Progress
 from metalwright.model.deployment import Deployment, DeploymentState, DeploymentStore, GoGuard
 
 LOG = logging.getLogger(__name__)
@@ -50,12 +51,32 @@ class ControlService:
     def application(self) -> web.Application:
         """Return the aiohttp application."""
         application = web.Application(client_max_size=MAX_BODY_BYTES, middlewares=[answer_errors])
+        application.router.add_post("/agent/v1/claim", self.claim)
         application.router.add_post("/agent/v1/hello", self.hello)
         application.router.add_post("/agent/v1/go", self._bound(self.go))
         application.router.add_post("/agent/v1/progress", self._bound(self.progress))
         application.router.add_post("/agent/v1/done", self._bound(self.done))
         application.router.add_post("/agent/v1/failed", self._bound(self.failed))
         return application
+
+    async def claim(self, request: web.Request) -> web.Response:
+        """Give token and nonce to the first agent of an armed node that is the declared machine."""
+        claim = await read_message(request, Claim)
+        client_key = read_client_key_sha256(request)
+        waiting = await asyncio.to_thread(self._store.prepared, self._clock())
+        deployment = next((item for item in waiting if is_armed(item) and item.node == claim.node), None)
+        if deployment is None:
+            return error_answer(409, "refused", f"no run waits for a network boot of {claim.node}")
+        if mismatches := claim_mismatches(deployment, claim.identity):
+            expected = describe_identity(mismatches, deployment.task.expect)
+            found = describe_identity(mismatches, claim.identity)
+            LOG.warning("node %s: claimed by another machine (%s)", deployment.node, found)
+            return error_answer(409, "identity", f"this machine is not {claim.node}", expected, found)
+        if not await self._call(self._store.bind_client, deployment.deployment_id, client_key):
+            return foreign_client(deployment)
+        secrets = await asyncio.to_thread(read_claim, deployment.media_path)
+        LOG.info("node %s: claimed after a network boot from %s", deployment.node, request.remote)
+        return web.json_response({"token": secrets.token, "nonce": secrets.nonce})
 
     async def hello(self, request: web.Request) -> web.Response:
         """Check token, client key, nonce and identity; answer with the task."""

@@ -29,14 +29,17 @@ class MediaNetwork(Frozen):
 
 
 class MediaConfig(Frozen):
-    """``/metalwright/media.json`` inside a boot medium. Carries secrets: never log it."""
+    """``/metalwright/media.json`` inside a boot medium. Carries secrets: never log it.
+
+    The program of a network boot has none: ``token`` and ``nonce`` are null there, and its agent claims them.
+    """
 
     schema_version: int = Field(default=1, alias="schema")
     node: str
     control_url: str
     server_cert_pem: str
-    token: str = Field(repr=False)
-    nonce: str = Field(repr=False)
+    token: str | None = Field(repr=False)
+    nonce: str | None = Field(repr=False)
     network: MediaNetwork | None = None
 
 
@@ -48,17 +51,20 @@ class PreparedDeployment(NamedTuple):
 
     def media_config(self, control_url: str, server_cert_pem: str, network: MediaNetwork | None) -> MediaConfig:
         """Return what goes into the medium. ``control_url`` is the boot server as the node reaches it."""
+        is_public = self.deployment.boot_method == "pxe"
         return MediaConfig(
             node=self.deployment.node,
             control_url=control_url,
             server_cert_pem=server_cert_pem,
-            token=self.secrets.token,
-            nonce=self.secrets.nonce,
+            token=None if is_public else self.secrets.token,
+            nonce=None if is_public else self.secrets.nonce,
             network=network,
         )
 
     def media_url(self, files_url: str) -> str:
         """Return the medium's URL. ``files_url`` is the boot server's HTTP side as whoever fetches it reaches it."""
+        if self.deployment.boot_method == "pxe":
+            return f"{files_url.rstrip('/')}/pxe/{self.deployment.node}/deploy.efi"
         return f"{files_url.rstrip('/')}/m/{self.secrets.media_secret}/boot{self.deployment.media_path.suffix}"
 
 

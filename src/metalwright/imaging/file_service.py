@@ -12,12 +12,11 @@ from typing import Final
 from aiohttp import web
 
 from metalwright.imaging.medium_secrets import sha256_hex
+from metalwright.imaging.pxe_service import EFI_PROGRAM, PxeService
 from metalwright.imaging.ranged_file import RangedFile
 from metalwright.model.deployment import Deployment, DeploymentStore
 
 _BYTES: Final = "application/octet-stream"
-_PROGRAM: Final = "application/efi"
-"""What UEFI HTTP boot takes as a program, whatever its name (UEFI 2.10, 24.7.3.1)."""
 NOTE_EVERY_S = 10.0
 """How often the reads of one medium are recorded."""
 
@@ -47,6 +46,7 @@ class FileService:
         application = web.Application()
         application.router.add_get("/m/{secret}/{name}", self.media)
         application.router.add_get("/i/{secret}/{name}", self.image)
+        PxeService(self._store, self._clock, self._note_read).add_routes(application)
         application.router.add_get("/firmware/{sha256}/{name}", self.firmware)
         # apt asks for "./InRelease" of a source "URL ./", and does not shorten the path.
         for dot in ("", "./"):
@@ -99,4 +99,4 @@ class FileService:
             LOG.error("node %s: the %s %s is gone", deployment.node, what, path)
             raise web.HTTPNotFound
         LOG.info("node %s: %s %s from %s", deployment.node, request.method, what, request.remote)
-        return RangedFile(path, _PROGRAM if path.suffix == ".efi" else _BYTES)
+        return RangedFile(path, EFI_PROGRAM if path.suffix == ".efi" else _BYTES)

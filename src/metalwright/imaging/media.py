@@ -49,9 +49,9 @@ def write_media(
 
 def remove_other_media(medium: Path, node: str) -> None:
     """Remove the media of the node's earlier deployments beside ``medium``: their secrets are of no use any more."""
-    name = re.compile(re.escape(node) + r"-[0-9a-f]{16}\.(iso|efi)")
+    name = re.compile(re.escape(node) + r"-[0-9a-f]{16}\.(iso|efi|claim)")
     for path in medium.parent.iterdir():
-        if path != medium and name.fullmatch(path.name):
+        if path.stem != medium.stem and name.fullmatch(path.name):
             path.unlink(missing_ok=True)
 
 

@@ -54,6 +54,12 @@ class MemoryDeploymentStore:
         """See :class:`DeploymentStore`."""
         return self._find(lambda deployment: deployment.image_secret_sha256 == sha256, now)
 
+    def prepared(self, now: datetime) -> tuple[Deployment, ...]:
+        """See :class:`DeploymentStore`."""
+        with self._lock:
+            seen = [self.get(deployment_id, now) for deployment_id in list(self._deployments)]
+        return tuple(item for item in seen if item.state is DeploymentState.PREPARED)
+
     def bind_client(self, deployment_id: str, client_key_sha256: str, now: datetime) -> bool:
         """See :class:`DeploymentStore`."""
         with self._lock:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from metalwright.errors import GrantError, ImageError, UsageError
 from metalwright.imaging.catalogue import ImageCatalogue, parse_image_ref
+from metalwright.imaging.claims import write_claim
 from metalwright.imaging.deployments import MediaNetwork, PreparedDeployment, prepare_deployment
 from metalwright.imaging.image_trust import image_trust
 from metalwright.imaging.media import remove_other_media, write_media
@@ -245,6 +246,8 @@ def _write_medium(workspace: Workspace, node: Node, ramdisk: Ramdisk, prepared: 
         f"https://{server.address_for_node}:{server.https_port}", certificate.cert_pem, _media_network(workspace, node)
     )
     write_media(ramdisk, config, prepared.deployment.media_path)
+    if prepared.deployment.boot_method == "pxe":
+        write_claim(prepared.deployment.media_path, prepared.secrets)
 
 
 def _media_network(workspace: Workspace, node: Node) -> MediaNetwork | None:

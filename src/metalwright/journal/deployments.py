@@ -22,7 +22,7 @@ from metalwright.journal.deployment_rows import (
 )
 from metalwright.journal.grants import Grants
 from metalwright.journal.host_keys import HostKeys
-from metalwright.journal.tables import DeploymentRow, MediumReadRow
+from metalwright.journal.tables import DeploymentRow, LeaseRow, MediumReadRow
 from metalwright.model.agent_protocol import Disk, Done, Failure, Hello, Progress
 from metalwright.model.deployment import Deployment, DeploymentState, GoGuard
 
@@ -85,6 +85,19 @@ class Deployments:
     def newest_of_node(self, node: str, now: datetime) -> Deployment | None:
         """Return the newest deployment of a node, whatever its state."""
         return self._find(DeploymentRow.node == node, now)
+
+    def prepared(self, now: datetime) -> tuple[Deployment, ...]:
+        """Return the prepared deployments whose run holds its node now."""
+        held = select(LeaseRow.node).where(
+            LeaseRow.node == DeploymentRow.node, LeaseRow.run == DeploymentRow.run, LeaseRow.released.is_(None)
+        )
+        statement = select(DeploymentRow.__table__).where(
+            DeploymentRow.state == DeploymentState.PREPARED.value, held.exists()
+        )
+        with self._database.read() as connection:
+            rows = connection.execute(statement).all()
+        seen = [deployment_of(row._mapping, now) for row in rows]
+        return tuple(item for item in seen if item.state is DeploymentState.PREPARED)
 
     def is_of_current_lease(self, deployment_id: str) -> bool:
         """Return whether it was made under the node's present lease; one of an earlier lease gets no *go*."""

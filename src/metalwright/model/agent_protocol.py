@@ -63,6 +63,13 @@ class Hello(Frozen):
     disks: tuple[Disk, ...] = Field(default=(), max_length=512)
 
 
+class Claim(Frozen):
+    """Only after a network boot, before hello: who asks for the secrets that its medium does not carry."""
+
+    node: ShortText
+    identity: BootIdentity
+
+
 class ExpectedIdentity(Frozen):
     """The declared identity; each key in ``keys`` must agree (``macs``: at least one declared MAC is present)."""
 

@@ -101,6 +101,9 @@ class DeploymentStore(Protocol):
     def get_by_image_secret_hash(self, sha256: str, now: datetime) -> Deployment | None:
         """Return the deployment whose image URL secret has this SHA-256."""
 
+    def prepared(self, now: datetime) -> tuple[Deployment, ...]:
+        """Return what is ``prepared``, so that no ramdisk has said hello yet, by runs that hold their node."""
+
     def record_medium_read(self, deployment_id: str, now: datetime) -> None:
         """Record that somebody fetched the medium, or a part of it."""
 

@@ -9,6 +9,7 @@ import netaddr
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from metalwright.model.base import Address, Count, Frozen, Positive, Slug, Text
+from metalwright.model.blueprint import NetworkPurpose
 from metalwright.model.hooks import NodeHooks
 
 SecretRef = Annotated[str, StringConstraints(pattern=r"^(env|file|command):.+$", strict=True)]
@@ -72,10 +73,13 @@ class NetworkBoot(Frozen):
     """Starting ramdisks over the network without the BMC's word: nothing is authenticated there, so it is opt-in.
 
     ``pxe`` lets a blueprint's ``boot.method`` name ``pxe``. UEFI HTTP boot needs no leave: its URL goes through the
-    node's own BMC.
+    node's own BMC. ``purpose`` is the network that nodes boot from; ``reservations`` are the nodes that its DHCP server
+    is told of: those with a run in flight, or ``all``.
     """
 
     pxe: bool = False
+    purpose: NetworkPurpose = "host-management"
+    reservations: Literal["in-flight", "all"] = "in-flight"
 
 
 class ImageSettings(Frozen):

@@ -400,3 +400,19 @@ def test_a_row_altered_by_hand_is_no_deployment(held: Journal, clock: HandClock,
     connection.close()
     with pytest.raises(JournalError, match="cannot be read"):
         held.deployments.get("d1", clock.now)
+
+
+def test_a_network_boot_is_armed_only_while_the_run_that_ordered_it_holds_the_node(
+    journal: Journal, clock: HandClock
+) -> None:
+    def armed() -> list[str]:
+        return [item.deployment_id for item in journal.deployments.prepared(clock.now)]
+
+    journal.deployments.create(deployment(clock, "other", node="lab-2"))
+    lease = journal.leases.take("lab-1", "r1")
+    journal.deployments.create(deployment(clock))
+    assert armed() == ["d1"]
+    journal.leases.release(lease)
+    assert armed() == []
+    journal.leases.take("lab-1", "r2")
+    assert armed() == []

@@ -25,7 +25,7 @@ class ControlClient:
     ``give_up_s`` is how long a server that does not answer is waited for.
     """
 
-    def __init__(self, control_url: str, server_cert_pem: str, token: str, *, give_up_s: float) -> None:
+    def __init__(self, control_url: str, server_cert_pem: str, token: str | None, *, give_up_s: float) -> None:
         address = urlsplit(control_url)
         if address.scheme != "https" or not address.hostname:
             raise AgentError("internal", "the control URL is not https", expected="https://…", found=control_url)
@@ -33,7 +33,7 @@ class ControlClient:
         self._tls = _pinned_context(server_cert_pem)
         self.give_up_s = give_up_s
         self._headers = {
-            "Authorization": f"Bearer {token}",
+            **({"Authorization": f"Bearer {token}"} if token else {}),
             "X-Metalwright-Client-Key": secrets.token_hex(32),
             "Content-Type": "application/json",
         }
@@ -42,6 +42,10 @@ class ControlClient:
     def server(self) -> str:
         """Return ``host:port``, for messages."""
         return f"{self._host}:{self._port}"
+
+    def use_token(self, token: str) -> None:
+        """Send this token from now on."""
+        self._headers["Authorization"] = f"Bearer {token}"
 
     def post(self, path: str, body: Json, *, give_up_s: float | None = None) -> Json:
         """Send ``body`` and return the answer; retry while the server does not answer, at most ``give_up_s`` seconds.

@@ -18,7 +18,7 @@ from metalwright.imaging.agent.grow import grow_root
 from metalwright.imaging.agent.hardware import Hardware
 from metalwright.imaging.agent.identity import check_identity
 from metalwright.imaging.agent.media import Media
-from metalwright.imaging.agent.records import Disk, Image, Task, task_from_json
+from metalwright.imaging.agent.records import Disk, Identity, Image, Task, task_from_json
 from metalwright.imaging.agent.seed import seed_root
 from metalwright.imaging.agent.stamp import write_stamp
 from metalwright.imaging.agent.target import check_content, pick_disk
@@ -66,7 +66,7 @@ class Deployment:
             say(f"disk: {disk.describe()}")
         with self._timed("hello"):
             hello = {
-                "nonce": self._media.nonce,
+                "nonce": self._nonce(identity),
                 "identity": identity._asdict(),
                 "memory_bytes": self._hardware.memory_bytes(),
                 "boot_id": self._hardware.boot_id(),
@@ -80,6 +80,16 @@ class Deployment:
         check_identity(identity, task.expect)
         say(f"node {task.node}, run {task.run}: image {task.image.name} {task.image.version}")
         return task
+
+    def _nonce(self, identity: Identity) -> str:
+        """Return the medium's nonce; after a network boot, claim it and the token as the machine that we are."""
+        if self._media.token and self._media.nonce:
+            return self._media.nonce
+        say("this program carries no secrets: claiming them")
+        claim = {"node": self._media.node, "identity": identity._asdict()}
+        answer = self._control.post("/agent/v1/claim", claim)
+        self._control.use_token(str(answer["token"]))
+        return str(answer["nonce"])
 
     def _deploy(self, task: Task) -> None:
         disk = self._target(task)

@@ -14,13 +14,16 @@ _NEWC_HEADER_BYTES = 110
 
 
 class Media(NamedTuple):
-    """The medium's content; ``network`` ``None`` means DHCP on all ports."""
+    """The medium's content; ``network`` ``None`` means DHCP on all ports.
+
+    Without ``token`` and ``nonce`` it came by a network boot: both are claimed from the boot server.
+    """
 
     node: str
     control_url: str
     server_cert_pem: str
-    token: str
-    nonce: str
+    token: str | None
+    nonce: str | None
     network: Network | None
 
 
