@@ -327,6 +327,25 @@ def test_bv_13_a_boot_order_that_would_not_start_the_disk_is_told_and_repaired(b
     assert not bench.run(boot.order).changed
 
 
+def test_im_12_entries_of_earlier_systems_are_told_and_nothing_relies_on_them(bench: Bench) -> None:
+    """Images start by the default path, so no entry is made or needed; stale ones of the same name are told."""
+    guids = {"Boot0004": "11111111-2222-3333-4444-555555555555", "Boot0005": "99999999-2222-3333-4444-555555555555"}
+    options = []
+    for reference, guid in guids.items():
+        path = f"HD(1,GPT,{guid},0x800,0x82000)/\\EFI\\ubuntu\\shimx64.efi"
+        options.append(
+            {"@odata.id": f"{URI}/BootOptions/{reference}", "BootOptionReference": reference, "UefiDevicePath": path}
+            | {"DisplayName": "ubuntu", "Alias": "Hdd", "BootOptionEnabled": True}
+        )
+        bench.rule("GET", f"{reference}$", status=200, body=options[-1])
+    bench.rule("GET", "BootOptions$", edit=[put("/Members", [{"@odata.id": item["@odata.id"]} for item in options])])
+    bench.rule("GET", SYSTEM, edit=[put("/Boot/BootOrder", list(guids))])
+    told = bench.run(boot.order)
+    assert told.is_ok
+    assert "Boot0004, Boot0005 are all called ubuntu and point to different partitions" in told.text
+    assert bench.writes() == []
+
+
 def test_bv_14_settings_of_an_http_boot_are_asserted_before_each_one(bench: Bench) -> None:
     """Writes what HTTP boot needs again where the firmware put it back, and says that a NIC may have been missing."""
     bench.site.grant("lab-1")

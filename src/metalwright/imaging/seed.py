@@ -19,6 +19,9 @@ from metalwright.model.rack import Node
 from metalwright.model.repository import SiteRepository
 from metalwright.templates import render
 
+CLOUD_INIT_OFF = "/etc/cloud/cloud-init.disabled"
+"""Where this file is, cloud-init does nothing: no second first boot, no new host keys, no addresses of its own."""
+
 
 def render_seed(templates: Path, repository: SiteRepository, node_name: str, login_keys: Sequence[str]) -> Seed:
     """The seed of one node. ``templates`` is the site's ``templates/``; ``login_keys`` are public SSH keys.
@@ -37,6 +40,7 @@ def render_seed(templates: Path, repository: SiteRepository, node_name: str, log
         renderer.file("sshd.conf.j2", "/etc/ssh/sshd_config.d/00-metalwright.conf"),
         SeedFile(path=f"/etc/ssh/authorized_keys.d/{user}", text="".join(f"{key.strip()}\n" for key in login_keys)),
         renderer.file("resolv.conf.j2", "/etc/resolv.conf", dns=site.dns, domain=site.domain),
+        SeedFile(path=CLOUD_INIT_OFF, text="metalwright has configured this system.\n"),
     )
     return Seed(
         hostname=node.name,

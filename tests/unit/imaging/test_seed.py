@@ -132,3 +132,19 @@ def test_a_network_without_an_allocated_address_is_refused_with_the_command_that
 def test_a_broken_template_is_named(tmp_path: Path) -> None:
     with pytest.raises(LoadingError, match=r"seed/sysusers\.conf\.j2"):
         render_seed(tmp_path, repository(), "n1", [KEY])
+
+
+def test_im_14_the_same_deployment_has_the_same_seed_and_no_instance_id_decides() -> None:
+    """The agent configures each written system anew; cloud-init is off, and the machine id is made at first boot."""
+    first, second = (render_seed(TEMPLATES, repository(), "n1", [KEY]) for _ in range(2))
+    assert first == second
+    assert first.machine_id is None
+    assert {file.path for file in first.files} >= {"/etc/cloud/cloud-init.disabled"}
+    assert not any("PRIVATE KEY" in file.text for file in first.files)
+
+
+def test_im_15_nothing_configures_the_system_again_once_ssh_answers() -> None:
+    """The files are there before the first boot, and cloud-init, which would reboot or change keys, is off."""
+    files = {file.path: file.text for file in render_seed(TEMPLATES, repository(), "n1", [KEY]).files}
+    assert "/etc/cloud/cloud-init.disabled" in files
+    assert "/etc/ssh/authorized_keys.d/metalwright" in files

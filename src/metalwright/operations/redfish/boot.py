@@ -115,9 +115,9 @@ def order(forbidden: Sequence[str] = SHELLS, is_repaired: bool = True) -> Comman
         yield unreadable("its boot order")
         return
     problems = find_problems(seen, forbidden)
+    for problem in problems:
+        host.log(f"boot order: {problem}", logger.warning)
     if not problems or not is_repaired:
-        for problem in problems:
-            host.log(f"boot order: {problem}", logger.warning)
         host.noop("the boot order is as wanted" if not problems else "the boot order is told, not changed")
         return
     wanted = repaired_order(seen, forbidden)

@@ -15,6 +15,7 @@ from metalwright.model.boot import BootCapabilities
 
 _DISK = re.compile(r"\b(disk|hdd|nvme|ssd)\b", re.IGNORECASE)
 _VIRTUAL_CD = re.compile(r"virtual.*(cd|dvd|optical)|(cd|dvd)[ -]?rom.*virtual|usb.*(cd|dvd)", re.IGNORECASE)
+_PARTITION = re.compile(r"\bHD\(\d+,GPT,([0-9A-Fa-f-]{36})")
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,21 @@ def find_problems(seen: Mapping[str, Any], forbidden: Sequence[str]) -> list[str
         is_before_disk = any(_is(later, "disk") for later in seen["options"][place + 1 :])
         if _is_forbidden(option, forbidden) and is_before_disk:
             problems.append(f"{label} comes before the disk")
-    return problems
+    return problems + _twins(seen["options"])
+
+
+def _twins(options: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Options of one name that point to different partitions: all but one of them to one that is gone."""
+    partitions: dict[str, dict[str, str]] = {}
+    for option in options:
+        found = _PARTITION.search(str(option["path"] or ""))
+        if found is not None and option["name"]:
+            partitions.setdefault(str(option["name"]), {})[str(option["reference"])] = found[1].lower()
+    return [
+        f"{', '.join(references)} are all called {name} and point to different partitions; an earlier system left some"
+        for name, references in partitions.items()
+        if len(set(references.values())) > 1
+    ]
 
 
 def repaired_order(seen: Mapping[str, Any], forbidden: Sequence[str]) -> list[str]:
