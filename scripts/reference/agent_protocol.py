@@ -26,8 +26,8 @@ at its start. The first client key that uses a token is the only one.
 | `/agent/v1/done` | `Done` | 200 |
 | `/agent/v1/failed` | `Failure` | 200 |
 
-Order: hello, identity, disk, fetch and verify, go, write, read back, stamp, seed, done, power off. Nothing is written
-before go. The agent never reboots.
+Order: hello, identity, disks, fetch and verify, go, erase where asked, write, read back, stamp, seed, done, power off.
+Nothing is written before go. The agent never reboots.
 """
 
 TYPES = """\

@@ -55,15 +55,24 @@ def make_certificate(
 
 def sign(certificate: Certificate, key: SigningKey) -> Certificate:
     """The certificate with its signature."""
-    value = base64.b64encode(key.sign(_signed_bytes(certificate.to_json()))).decode()
-    return certificate.model_copy(update={"signature": Signature(key_id=key.key_id, value=value)})
+    return certificate.model_copy(update={"signature": signature_of(certificate.to_json(), key)})
+
+
+def signature_of(data: Mapping[str, Any], key: SigningKey) -> Signature:
+    """The signature over a document, its member ``signature`` left out."""
+    return Signature(key_id=key.key_id, value=base64.b64encode(key.sign(_signed_bytes(data))).decode())
 
 
 def write_certificate(certificate: Certificate, path: Path) -> None:
     """Write it as readable JSON, atomically."""
+    write_signed(certificate.to_json(), path)
+
+
+def write_signed(data: Mapping[str, Any], path: Path) -> None:
+    """Write a signed document as readable JSON, atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.new")
-    temporary.write_text(json.dumps(certificate.to_json(), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    temporary.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     temporary.replace(path)
 
 
@@ -72,8 +81,7 @@ def verify_certificate(path: Path, keys: Mapping[str, Ed25519PublicKey], *, now:
 
     ``keys`` maps key ids to the public keys that are trusted. Raises :class:`AcceptanceError` for everything else.
     """
-    data = _read(path)
-    _check_signature(path, data, keys)
+    data = read_signed(path, keys)
     try:
         certificate = Certificate.model_validate_json(json.dumps(data))
     except ValidationError as error:
@@ -94,6 +102,13 @@ def verify_certificate(path: Path, keys: Mapping[str, Ed25519PublicKey], *, now:
             hint=f"`metalwright accept {certificate.node}` makes a new one",
         )
     return certificate
+
+
+def read_signed(path: Path, keys: Mapping[str, Ed25519PublicKey]) -> dict[str, Any]:
+    """The document in ``path``, authentic. Raises :class:`AcceptanceError`: unreadable, unsigned, or changed since."""
+    data = _read(path)
+    _check_signature(path, data, keys)
+    return data
 
 
 def _check_signature(path: Path, data: dict[str, Any], keys: Mapping[str, Ed25519PublicKey]) -> None:

@@ -15,8 +15,9 @@ from metalwright.cli.tables import print_table
 from metalwright.errors import AcceptanceError
 from metalwright.loading import SitePaths
 from metalwright.model.certificate import Certificate
+from metalwright.model.wipe import WipeRecord
 from metalwright.runner.accepting import Accepting
-from metalwright.runner.certificates import authentic_certificate, validity
+from metalwright.runner.certificates import authentic_certificate, authentic_wipe_record, validity
 from metalwright.runner.observe_bmc import BmcObserver
 from metalwright.workspace import open_workspace
 
@@ -53,18 +54,22 @@ def accept(
 
 def verify(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(help="A certificate.")],
+    file: Annotated[Path, typer.Argument(help="A certificate, or a record of .metalwright/wipes.")],
     offline: Annotated[
         bool, typer.Option("--offline", help="Do not read the machine: its parts are not compared.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the certificate, and what voids it.")] = False,
 ) -> int:
-    """Check a certificate: signature, content, expiry, and whether part or recipe changed since.
+    """Check a certificate: signature, content, expiry, and whether part or recipe changed since; or a record of erasure.
 
     Parts and recipe are compared where the node is one of this site. Exit 1 unless it is authentic, its verdict is
     PASS, nothing voids it, and everything that was to be compared was.
     """
     cli: CliContext = context.obj
+    record = authentic_wipe_record(SitePaths(cli.site), file)
+    if record is not None:
+        _tell_wipe(cli, record, as_json)
+        return 0
     certificate = authentic_certificate(SitePaths(cli.site), file)
     found = _validity(cli, certificate, offline)
     _tell(cli, certificate, as_json, found)
@@ -82,6 +87,20 @@ def _validity(cli: CliContext, certificate: Certificate, offline: bool) -> Valid
             return Validity()
         observer = BmcObserver(workspace, certificate.node)
         return validity(workspace, certificate, None if offline else observer.report)
+
+
+def _tell_wipe(cli: CliContext, record: WipeRecord, as_json: bool) -> None:
+    if as_json:
+        print_json(record)
+        return
+    table = Table(box=None, pad_edge=False)
+    for name in ("disk", "bytes", "erased by", "proof"):
+        table.add_column(name, overflow="fold")
+    for disk in record.disks:
+        table.add_row(disk.serial, str(disk.size_bytes), disk.method, disk.proof)
+    cli.out.print(table)
+    whose = f"from customer {record.former or 'none'} to {record.customer or 'none'}"
+    cli.out.print(f"{record.node}: erased in run {record.run}, {whose}, {record.issued:%Y-%m-%d}", markup=False)
 
 
 def _tell(cli: CliContext, certificate: Certificate, as_json: bool, found: Validity) -> None:

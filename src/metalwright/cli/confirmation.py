@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import typer
 
@@ -12,7 +12,9 @@ from metalwright.errors import GrantError, UsageError
 from metalwright.model.plan import NodePlan
 
 
-def confirm_writes(cli: CliContext, nodes: Sequence[NodePlan], *, yes: bool) -> None:
+def confirm_writes(
+    cli: CliContext, nodes: Sequence[NodePlan], *, yes: bool, wipes: Mapping[str, Sequence[str]] | None = None
+) -> None:
     """Ask for the names of the nodes whose disks will be written; nothing is asked when there are none.
 
     Raises:
@@ -24,6 +26,8 @@ def confirm_writes(cli: CliContext, nodes: Sequence[NodePlan], *, yes: bool) -> 
         disk = f"disk {item.disk_serial}" if item.disk_serial else "the one disk that fits the blueprint's rule"
         serial = item.identity.serial or item.identity.uuid
         cli.err.print(f"WILL BE WRITTEN: {item.node} (serial {serial}), {disk}, image sha256:{item.image_sha256[:12]}…")
+        for wiped in (wipes or {}).get(item.node, ()):
+            cli.err.print(f"WILL BE ERASED: {item.node}, disk {wiped}, everything on it", markup=False)
     if yes:
         return
     wanted = " ".join(item.node for item in nodes)

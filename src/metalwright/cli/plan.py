@@ -12,12 +12,14 @@ from metalwright.cli.confirmation import confirm_writes
 from metalwright.cli.context import CliContext, print_json
 from metalwright.cli.selection import overwritten, select_nodes
 from metalwright.cli.tables import print_table
+from metalwright.errors import UsageError
 from metalwright.loading import write_atomically
 from metalwright.model.digests import canonical_json
 from metalwright.model.plan import NodePlan, Plan
 from metalwright.runner.plans import PlanRequest, issue_grants, observe_plan, ungranted
 from metalwright.runner.provisioning import Kind
 from metalwright.runner.target import Wish, at_targets, choose_target
+from metalwright.runner.wiping import disks_by_node
 from metalwright.workspace import open_workspace
 
 
@@ -36,6 +38,7 @@ def plan(
     overwrite: Annotated[
         list[str] | None, typer.Option(help="Node whose foreign disk content may be destroyed; repeat for more.")
     ] = None,
+    wipe: Annotated[bool, typer.Option("--wipe", help="With --rebuild: every disk is erased first.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="With --grant: do not ask.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> int:
@@ -51,7 +54,9 @@ def plan(
         kind: Kind = "rebuild" if rebuild else "provision"
         if rebuild:
             workspace = at_targets(workspace, [choose_target(workspace, node, Wish()) for node in names])
-        made = observe_plan(workspace, PlanRequest(names, kind, may_overwrite))
+        if wipe and not rebuild:
+            raise UsageError("--wipe belongs to a rebuild", expected="--rebuild with it")
+        made = observe_plan(workspace, PlanRequest(names, kind, may_overwrite, frozenset(names if wipe else ())))
         if out is not None:
             write_atomically(out, canonical_json(made) + b"\n")
         if as_json:
@@ -59,9 +64,10 @@ def plan(
         else:
             print_plan(cli, made)
         if grant:
-            wanted = ungranted(workspace, made, kind, may_overwrite)
-            confirm_writes(cli, wanted, yes=yes)
-            for item in issue_grants(workspace, made, wanted, "typed", may_overwrite):
+            wipes = disks_by_node(workspace, names if wipe else ())
+            wanted = ungranted(workspace, made, kind, may_overwrite, wipes)
+            confirm_writes(cli, wanted, yes=yes, wipes=wipes)
+            for item in issue_grants(workspace, made, wanted, "typed", may_overwrite, wipes):
                 cli.err.print(f"granted: {item.node} may be written until {item.expires:%Y-%m-%d %H:%MZ} ({item.id})")
     return 0
 

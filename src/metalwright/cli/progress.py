@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
@@ -16,10 +17,15 @@ HIDDEN_EVIDENCE = frozenset({"problems", "findings"})
 
 
 class ProgressLines:
-    """Prints what the runner tells. A waiting node says so when its reason changes, or every five seconds."""
+    """Prints what the runner tells. A waiting node says so when its reason changes, or every five seconds.
 
-    def __init__(self, console: Console) -> None:
+    ``usual_s``: phase → seconds that it usually takes, told once when the phase begins to act.
+    """
+
+    def __init__(self, console: Console, usual_s: Mapping[Phase, float] | None = None) -> None:
         self._console = console
+        self._usual_s = usual_s or {}
+        self._announced: dict[str, Phase] = {}
         self._begun = time.monotonic()
         self._last_wait: dict[str, tuple[str, float]] = {}
         self._lock = threading.Lock()
@@ -29,7 +35,10 @@ class ProgressLines:
 
     def acting(self, node: str, phase: Phase, why: str) -> None:
         """Something is about to be changed."""
-        self._line(node, phase, why)
+        usual_s = self._usual_s.get(phase)
+        is_first = self._announced.get(node) is not phase
+        self._announced[node] = phase
+        self._line(node, phase, f"{why} (usually {usual_s:.0f} s)" if usual_s and is_first else why)
 
     def waiting(self, node: str, phase: Phase, why: str) -> None:
         """Nothing to do but wait."""

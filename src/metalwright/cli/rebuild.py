@@ -22,7 +22,7 @@ from metalwright.cli.runs import (
 from metalwright.cli.selection import select_nodes
 from metalwright.model.phase import Phase
 from metalwright.runner.known_goods import due_fallback, plan_rollback
-from metalwright.runner.plans import granted_overwrites
+from metalwright.runner.plans import granted_overwrites, granted_wipes
 from metalwright.runner.provisioning import unfinished_nodes as find_unfinished
 from metalwright.runner.target import Wish, at_targets, begun_targets, choose_target
 from metalwright.workspace import Workspace, open_workspace
@@ -44,6 +44,10 @@ def rebuild_command(
     image: Annotated[str | None, typer.Option(metavar="NAME@VERSION", help="Write this image instead.")] = None,
     until: Annotated[Phase, typer.Option(help="Stop after this phase.")] = Phase.READY,
     overwrite: Overwrite = None,
+    wipe: Annotated[
+        bool,
+        typer.Option("--wipe/--keep-data", help="Erase every disk first, with proof; or leave data disks alone."),
+    ] = False,
     undrained: Undrained = None,
     retry: Retry = False,
     yes: Yes = False,
@@ -57,6 +61,9 @@ def rebuild_command(
     lists as known good, else what git pins. A node that is not what git pins then is `held`: provision skips it until
     git pins the same, or `release`. A disk that does not carry our stamp any more (a destroyed one) needs
     --overwrite NODE.
+
+    With --wipe every fixed disk is erased before, each proven, and a signed record is kept; what cannot be proven
+    erased fails. It is asked for when a node goes to another customer (`customer` in the rack file).
     """
     cli: CliContext = context.obj
     with open_workspace(cli.site) as workspace:
@@ -65,6 +72,7 @@ def rebuild_command(
         for target in targets:
             cli.err.print(f"{target.node}: to {target.describe(workspace.repository)}", markup=False)
         asked = Asked(names, "rebuild", targets, overwrite or (), until, undrained=undrained)
+        asked = replace(asked, wipe=names if wipe else ())
         return run_to_the_end(cli, workspace, replace(asked, is_retry=retry, yes=yes, as_json=as_json))
 
 
@@ -86,7 +94,8 @@ def resume_command(
         for kind, names in unfinished.items():
             targets = begun_targets(workspace, names)
             overwrite = sorted(granted_overwrites(at_targets(workspace, targets), names, kind))
-            asked = Asked(names, kind, targets, overwrite, until, yes=yes, as_json=as_json)
+            wipe = sorted(granted_wipes(at_targets(workspace, targets), names, kind))
+            asked = Asked(names, kind, targets, overwrite, until, wipe=wipe, yes=yes, as_json=as_json)
             codes.append(run_to_the_end(cli, workspace, asked))
         if again:
             asked = Asked(tuple(target.node for target in again), "rebuild", until=until, as_json=as_json)

@@ -30,6 +30,7 @@ from metalwright.runner.provisioning import Kind, Outcome, Request, check_images
 from metalwright.runner.record import forget_failures
 from metalwright.runner.taking import take_nodes
 from metalwright.runner.target import at_targets
+from metalwright.runner.wiping import disks_by_node
 from metalwright.workspace import Workspace
 
 Overwrite = Annotated[
@@ -59,6 +60,7 @@ class Asked:
     allow: Sequence[Disruption] = ()
     undrained: str | None = None
     no_way_back: str | None = None
+    wipe: Sequence[str] = ()
     is_retry: bool = False
     yes: bool = False
     as_json: bool = False
@@ -83,7 +85,7 @@ def try_again(cli: CliContext, workspace: Workspace, asked: Asked, targets: Sequ
         told = target.describe(workspace.repository)
         cli.err.print(f"{target.node}: NOT ACCEPTED. Once more, and then no more, with {told}", markup=False)
     names = tuple(target.node for target in targets)
-    second = replace(asked, names=names, targets=tuple(targets), yes=True, is_retry=False)
+    second = replace(asked, names=names, targets=tuple(targets), yes=True, is_retry=False, wipe=())
     second = replace(second, overwrite=[node for node in asked.overwrite if node in names])
     outcome = _run(cli, workspace, second, {})
     for node in (node for node in names if node in outcome.failures):
@@ -125,8 +127,9 @@ def _run(cli: CliContext, pinned: Workspace, asked: Asked, fallbacks: dict[str, 
         if asked.reviewed is not None:
             taken.require_all()
         arguments = tuple(sys.argv[1:])
+        wipe = frozenset(asked.wipe) & frozenset(taken.nodes)
         request = Request(
-            taken.nodes, asked.kind, may_overwrite, None, arguments, asked.until, asked.undrained, fallbacks,
+            taken.nodes, asked.kind, may_overwrite, None, arguments, asked.until, asked.undrained, wipe, fallbacks,
             asked.no_way_back,
         )  # fmt: skip
         check_images(workspace, request)
@@ -137,14 +140,14 @@ def _run(cli: CliContext, pinned: Workspace, asked: Asked, fallbacks: dict[str, 
             request = replace(request, plan=plan.digest)
         if request.reaches_disks and not is_ramdisk_built(cache_dir()):
             cli.err.print("building the deploy ramdisk (once, a minute or two) …")
-        return provision(workspace, request, taken, ProgressLines(cli.err))
+        return provision(workspace, request, taken, ProgressLines(cli.err, workspace.journal.runs.usual_seconds()))
 
 
 def _settle_plan(cli: CliContext, workspace: Workspace, request: Request, asked: Asked) -> Plan:
     """The plan as of now, confirmed or reviewed, with a grant for every disk that the request comes to write."""
     cli.err.print(f"looking at {len(request.nodes)} node(s) …")
     current, reviewed = (
-        observe_plan(workspace, PlanRequest(request.nodes, request.kind, request.overwrite)),
+        observe_plan(workspace, PlanRequest(request.nodes, request.kind, request.overwrite, request.wipe)),
         asked.reviewed,
     )
     if reviewed is not None:
@@ -156,10 +159,11 @@ def _settle_plan(cli: CliContext, workspace: Workspace, request: Request, asked:
         print_plan(cli, current)
     if request.kind == "rebuild":
         check_preconditions(cli, workspace, request, current)
-    wanted = ungranted(workspace, current, request.kind, request.overwrite)
+    wipes = disks_by_node(workspace, sorted(request.wipe))
+    wanted = ungranted(workspace, current, request.kind, request.overwrite, wipes)
     if reviewed is None:
-        confirm_writes(cli, wanted, yes=asked.yes)
-    issue_grants(workspace, current, wanted, "plan" if reviewed is not None else "typed", request.overwrite)
+        confirm_writes(cli, wanted, yes=asked.yes, wipes=wipes)
+    issue_grants(workspace, current, wanted, "plan" if reviewed is not None else "typed", request.overwrite, wipes)
     return current
 
 

@@ -11,6 +11,7 @@ import typer
 from metalwright.cli.context import CliContext, print_json
 from metalwright.cli.history import History, clock_time, open_history, print_columns
 from metalwright.cli.times import print_times, run_times
+from metalwright.cli.watch import Now, look, watch
 from metalwright.errors import UsageError
 from metalwright.journal.records import PhaseRecord
 from metalwright.model.phase import NodeState
@@ -46,14 +47,22 @@ def status(
     times: Annotated[
         bool, typer.Option("--times", help="Show where the time of each node's newest run went, and its budget.")
     ] = False,
+    watching: Annotated[
+        bool, typer.Option("--watch", help="Show it until Ctrl-C: a live table, or a line for each change.")
+    ] = False,
+    every: Annotated[float, typer.Option(min=0.1, help="With --watch: seconds between two looks.")] = 2.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show where each node stands: state, phase, since when, why, and the next action.
 
+    With --watch: also how long the phase under way has taken, and how long it usually takes.
     With --times: the seconds of each phase, beside the minutes that the blueprint allows (`rollback.minutes`).
     """
     cli: CliContext = context.obj
     with open_history(cli) as history:
+        if watching:
+            _watch(cli, history, nodes or [], every)
+            return
         if times:
             _show_times(history, nodes or [], as_json=as_json)
             return
@@ -68,6 +77,18 @@ def status(
         for line in lines
     ]
     print_columns(("node", "state", "phase", "since", "known good", "why and next"), rows)
+
+
+def _watch(cli: CliContext, history: History, nodes: list[str], every_s: float) -> None:
+    journal, wanted = history.journal, _wanted(history, nodes)
+    usual = journal.runs.usual_seconds()
+
+    def read() -> list[Now]:
+        moment = datetime.now(UTC)
+        lines = [node_line(journal, node) for node in wanted]
+        return [look(journal, (line.node, line.state, _story(line)), usual, moment) for line in lines]
+
+    watch(cli, every_s, read)
 
 
 def _show_times(history: History, nodes: list[str], *, as_json: bool) -> None:

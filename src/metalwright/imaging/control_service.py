@@ -130,6 +130,14 @@ class ControlService:
             )  # fmt: skip
             await self._call(self._store.finish, deployment.deployment_id, failure)
             return error_answer(409, "read-back", failure.what, expected, done.read_back_sha256)
+        if sorted(deployment.task.wipe) != sorted(item.serial for item in done.wiped):
+            failure = Failure(
+                code=FailureCode.WIPE, what="the agent did not prove the erasure of all disks that were to be erased",
+                expected=", ".join(deployment.task.wipe), found=", ".join(item.serial for item in done.wiped),
+                wrote=True,
+            )  # fmt: skip
+            await self._call(self._store.finish, deployment.deployment_id, failure)
+            return error_answer(409, "wipe", failure.what, failure.expected, failure.found)
         try:
             await self._call(self._store.finish, deployment.deployment_id, done)
         except GrantError as error:

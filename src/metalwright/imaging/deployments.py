@@ -77,6 +77,7 @@ def prepare_deployment(
     image_path: Path,
     disk: DiskRule,
     overwrite: bool,
+    wipe: tuple[str, ...] = (),
     stamp: Stamp,
     seed: Seed,
     media_dir: Path,
@@ -97,6 +98,7 @@ def prepare_deployment(
         image=image_task(image),
         disk=disk,
         overwrite=overwrite,
+        wipe=wipe,
         stamp=stamp,
         seed=seed,
     )

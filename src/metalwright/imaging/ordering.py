@@ -21,7 +21,7 @@ from metalwright.imaging.seed import node_address, render_seed
 from metalwright.imaging.server_certificate import load_server_certificate
 from metalwright.model.agent_protocol import DiskRule, ExpectedIdentity
 from metalwright.model.boot import BootMethod
-from metalwright.model.deployment import Deployment
+from metalwright.model.deployment import Deployment, DeploymentState
 from metalwright.model.grant import Grant
 from metalwright.model.image import Image, Stamp
 from metalwright.model.rack import Node
@@ -138,6 +138,7 @@ def order_deployment(
     node = workspace.repository.node(node_name)
     image, image_path = pinned_image(workspace, node_name)
     grant = valid_grant(workspace, node_name, image.file_sha256, run, now)
+    check_customer(workspace, node_name, will_be_wiped=bool(grant.wipe), now=now)
     ramdisk = build_ramdisk(cache_dir())
     prepared = _prepare(workspace, node, image, image_path, grant, run, now, method)
     _write_medium(workspace, node, ramdisk, prepared)
@@ -188,6 +189,7 @@ def _prepare(
         image=f"sha256:{image.file_sha256}",
         journal=workspace.journal.id,
         written=now,
+        customer=node.customer,
     )
     return prepare_deployment(
         run=run,
@@ -197,15 +199,52 @@ def _prepare(
         image_path=image_path,
         disk=_disk_rule(workspace, node, grant),
         overwrite=grant.overwrite,
+        wipe=grant.wipe,
         stamp=stamp,
         seed=render_seed(
             workspace.paths.root / "templates", workspace.repository, node.name, [public_half(login_key(workspace))]
         ),
         media_dir=workspace.paths.state / "media",
         now=now,
-        lifetime=timedelta(minutes=workspace.repository.site.limits.image_minutes + 60),
         method=method,
+        lifetime=_lifetime(workspace, grant),
     )
+
+
+def other_customers(workspace: Workspace, node: str, now: datetime) -> tuple[str, ...]:
+    """Whose data may be on the node's disks beside its own customer's, by the journal; ``none``: nobody's by name.
+
+    Every write since the last one that was verified counts: a half-done erasure has erased nothing for sure.
+    """
+    found: list[str | None] = []
+    for deployment in workspace.journal.deployments.written(node, now):
+        found.append(deployment.task.stamp.customer)
+        if deployment.state is DeploymentState.DONE:
+            break
+    wanted = workspace.repository.node(node).customer
+    return tuple(sorted({name or "none" for name in found if name != wanted}))
+
+
+def check_customer(workspace: Workspace, node: str, *, will_be_wiped: bool, now: datetime) -> None:
+    """Refuse to give a node to another customer with the disks of the one before.
+
+    Raises:
+        GrantError: names both, and the command that erases.
+    """
+    others = other_customers(workspace, node, now)
+    if others and not will_be_wiped:
+        raise GrantError(
+            "the node goes to another customer, and its disks are not to be erased",
+            where=node,
+            expected=f"data of customer {workspace.repository.node(node).customer or 'none'} alone",
+            found=f"written for customer {', '.join(others)}",
+            hint=f"metalwright rebuild {node} --wipe",
+        )
+
+
+def _lifetime(workspace: Workspace, grant: Grant) -> timedelta:
+    limits = workspace.repository.site.limits
+    return timedelta(minutes=limits.image_minutes + 60 + (limits.wipe_minutes if grant.wipe else 0))
 
 
 def _expected_identity(node: Node) -> ExpectedIdentity:

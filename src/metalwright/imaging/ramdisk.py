@@ -43,7 +43,8 @@ class RamdiskRecipe(Frozen):
     suite: str = "bookworm"
     kernel: str = "linux-image-amd64"
     packages: tuple[str, ...] = (
-        "busybox", "e2fsprogs", "fdisk", "initramfs-tools", "kmod", "mount", "python3", "util-linux", "zstd",
+        "busybox", "e2fsprogs", "fdisk", "hdparm", "initramfs-tools", "kmod", "mount", "nvme-cli", "python3",
+        "util-linux", "zstd",
     )  # fmt: skip
 
 

@@ -99,6 +99,16 @@ class Deployments:
         seen = [deployment_of(row._mapping, now) for row in rows]
         return tuple(item for item in seen if item.state is DeploymentState.PREPARED)
 
+    def written(self, node: str, now: datetime) -> tuple[Deployment, ...]:
+        """Return the deployments of a node that were told *go*, newest first."""
+        statement = (
+            select(DeploymentRow.__table__)
+            .where(DeploymentRow.node == node, DeploymentRow.go_request_id.is_not(None))
+            .order_by(DeploymentRow.created.desc(), DeploymentRow.deployment_id)
+        )
+        with self._database.read() as connection:
+            return tuple(deployment_of(row._mapping, now) for row in connection.execute(statement))
+
     def is_of_current_lease(self, deployment_id: str) -> bool:
         """Return whether it was made under the node's present lease; one of an earlier lease gets no *go*."""
         statement = select(DeploymentRow.deployment_id).where(

@@ -7,20 +7,21 @@ the same run, and by nobody else.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Literal
 
-from sqlalchemy import ColumnElement, Row, and_, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, insert, or_, select, update
 
 from metalwright.errors import GrantError
 from metalwright.journal.database import Database
 from metalwright.journal.events import Events
 from metalwright.journal.records import GrantRecord, readable
-from metalwright.journal.tables import GrantRow
+from metalwright.journal.tables import GrantRow, WipeGrantRow
 from metalwright.journal.writers import user_at_host
 from metalwright.model.grant import Grant
 
-_GRANT_COLUMNS = tuple(Grant.model_fields)
+_GRANT_COLUMNS = tuple(name for name in Grant.model_fields if name != "wipe")
 
 
 class Grants:
@@ -40,6 +41,7 @@ class Grants:
         valid_for: timedelta,
         disk_serial: str | None = None,
         overwrite: bool = False,
+        wipe: Iterable[str] = (),
     ) -> Grant:
         """Make and issue a grant by the person who runs this process, valid from now."""
         now = self._database.clock()
@@ -52,6 +54,7 @@ class Grants:
             how=how,
             by=user_at_host(),
             overwrite=overwrite,
+            wipe=tuple(sorted(wipe)),
             issued=now,
             expires=now + valid_for,
         )
@@ -61,7 +64,9 @@ class Grants:
     def issue(self, grant: Grant) -> None:
         """Keep a grant; audited."""
         with self._database.write("issue_grant") as connection:
-            connection.execute(insert(GrantRow).values(**grant.model_dump()))
+            connection.execute(insert(GrantRow).values(**grant.model_dump(exclude={"wipe"})))
+            for serial in grant.wipe:
+                connection.execute(insert(WipeGrantRow).values(grant_id=grant.id, serial=serial))
             self._events.act(
                 "grant issued",
                 node=grant.node,
@@ -78,7 +83,7 @@ class Grants:
             statement = statement.where(GrantRow.image_sha256 == image_sha256)
         with self._database.read() as connection:
             row = connection.execute(statement.order_by(GrantRow.issued.desc(), GrantRow.id).limit(1)).one_or_none()
-        return None if row is None else _record(row).grant
+            return None if row is None else _record(row, _serials(connection, row.id)).grant
 
     def use(self, grant_id: str, run: str, now: datetime) -> None:
         """Bind a grant to a run, in one statement. Raises GrantError when it is spent, expired or another run's."""
@@ -111,7 +116,8 @@ class Grants:
         """Return every grant of a node, oldest first, with what became of it."""
         statement = select(GrantRow.__table__).where(GrantRow.node == node).order_by(GrantRow.issued, GrantRow.id)
         with self._database.read() as connection:
-            return tuple(_record(row) for row in connection.execute(statement))
+            rows = connection.execute(statement).all()
+            return tuple(_record(row, _serials(connection, row.id)) for row in rows)
 
     def _refusal(self, grant_id: str, now: datetime) -> GrantError:
         with self._database.read() as connection:
@@ -131,10 +137,16 @@ def _is_open(now: datetime, run: str | None) -> ColumnElement[bool]:
     return and_(GrantRow.issued <= now, GrantRow.expires > now, GrantRow.spent.is_(None), is_usable)
 
 
-def _record(row: Row[tuple[object, ...]]) -> GrantRecord:
+def _serials(connection: Connection, grant_id: str) -> tuple[str, ...]:
+    """The disks that a grant allows to be erased."""
+    statement = select(WipeGrantRow.serial).where(WipeGrantRow.grant_id == grant_id).order_by(WipeGrantRow.serial)
+    return tuple(connection.execute(statement).scalars())
+
+
+def _record(row: Row[tuple[object, ...]], wipe: tuple[str, ...] = ()) -> GrantRecord:
     values = dict(row._mapping)
     with readable(f"grant {row.id}"):
-        grant = Grant.model_validate({name: values[name] for name in _GRANT_COLUMNS})
+        grant = Grant.model_validate({**{name: values[name] for name in _GRANT_COLUMNS}, "wipe": wipe})
     return GrantRecord(grant=grant, used=row.used, used_run=row.used_run, spent=row.spent)
 
 

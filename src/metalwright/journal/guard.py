@@ -31,9 +31,10 @@ def make_go_guard(leases: Leases, grants: Grants, events: Events, clock: Clock) 
                 found="none that is valid now for this run",
                 hint=f"`metalwright plan {deployment.node} --grant` makes one",
             )
-        _check_disk(grant, disk, deployment.task.stamp)
+        _check_disk(grant, disk, deployment.task.stamp, will_be_wiped=bool(deployment.task.wipe))
+        _check_wipe(grant, deployment)
         grants.use(grant.id, deployment.run, clock())
-        detail = {"disk": disk.to_json(), "image": deployment.task.image.file_sha256}
+        detail = {"disk": disk.to_json(), "image": deployment.task.image.file_sha256, "erased": deployment.task.wipe}
         events.act(
             "disk overwritten",
             node=deployment.node,
@@ -63,7 +64,18 @@ def _lease_epoch(leases: Leases, deployment: Deployment) -> int:
     )
 
 
-def _check_disk(grant: Grant, disk: Disk, stamp: Stamp) -> None:
+def _check_wipe(grant: Grant, deployment: Deployment) -> None:
+    unnamed = sorted(set(deployment.task.wipe) - set(grant.wipe))
+    if unnamed:
+        raise GrantError(
+            "the grant does not allow to erase these disks",
+            where=f"{grant.node} disk {', '.join(unnamed)}",
+            expected=f"a grant that names them; it names {', '.join(grant.wipe) or 'none'}",
+            hint=f"`metalwright rebuild {grant.node} --wipe` asks for them",
+        )
+
+
+def _check_disk(grant: Grant, disk: Disk, stamp: Stamp, *, will_be_wiped: bool) -> None:
     if grant.disk_serial is not None and grant.disk_serial != disk.serial:
         raise GrantError(
             "the grant is for another disk",
@@ -72,6 +84,7 @@ def _check_disk(grant: Grant, disk: Disk, stamp: Stamp) -> None:
             found=f"disk serial {disk.serial}",
             hint="plan the node again: its disks are not those that were planned for",
         )
+    _check_customer(grant, disk, stamp, will_be_wiped)
     if not grant.overwrite and not _is_ours(disk, stamp):
         found = disk.content.stamp
         raise GrantError(
@@ -83,6 +96,19 @@ def _check_disk(grant: Grant, disk: Disk, stamp: Stamp) -> None:
             or "unknown content",
             hint=f"if it may be destroyed: --overwrite {grant.node}",
         )
+
+
+def _check_customer(grant: Grant, disk: Disk, stamp: Stamp, will_be_wiped: bool) -> None:
+    found = disk.content.stamp
+    if found is None or will_be_wiped or found.customer == stamp.customer:
+        return
+    raise GrantError(
+        "the disk was written for another customer, and nothing may be left of that",
+        where=f"{grant.node} disk {disk.serial or disk.path}",
+        expected=f"the stamp of customer {stamp.customer or 'none'}, or an order to erase all disks",
+        found=f"the stamp of customer {found.customer or 'none'}, run {found.run}",
+        hint=f"`metalwright rebuild {grant.node} --wipe`",
+    )
 
 
 def _is_ours(disk: Disk, stamp: Stamp) -> bool:

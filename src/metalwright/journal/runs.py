@@ -7,6 +7,7 @@ import re
 import secrets
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from statistics import median
 from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
@@ -178,6 +179,22 @@ class Runs:
             statement = statement.where(PhaseRow.node == node)
         with self._database.read() as connection:
             return _phases(connection.execute(statement))
+
+    def usual_seconds(self, newest: int = 500) -> dict[Phase, float]:
+        """Return how long each phase took in the middle of the newest that were done and had something to do."""
+        statement = (
+            select(PhaseRow.phase, PhaseRow.started, PhaseRow.finished)
+            .where(PhaseRow.result == "ok", PhaseRow.finished.is_not(None))
+            .order_by(PhaseRow.id.desc())
+            .limit(newest)
+        )
+        spent: dict[Phase, list[float]] = {}
+        with self._database.read() as connection:
+            for phase, started, finished in connection.execute(statement):
+                seconds = (finished - started).total_seconds() if finished is not None else 0.0
+                if seconds >= 1:
+                    spent.setdefault(Phase(phase), []).append(seconds)
+        return {phase: median(values) for phase, values in spent.items()}
 
     def last_phase(self, node: str, phase: Phase | None = None) -> PhaseRecord | None:
         """Return the newest record of a node, or of one of its phases."""

@@ -188,6 +188,15 @@ class GrantRow(Base):
     spent: Mapped[datetime | None]
 
 
+class WipeGrantRow(Base):
+    """The disks that a grant allows to be erased."""
+
+    __tablename__ = "wipe_grants"
+
+    grant_id: Mapped[str] = mapped_column(primary_key=True)
+    serial: Mapped[str] = mapped_column(primary_key=True)
+
+
 class LeaseRow(Base):
     """Which run may act on a node; the epoch only grows."""
 

@@ -2,12 +2,13 @@
 
 from metalwright.lifecycle.cancelling import CANCELLED, heed_cancel
 from metalwright.lifecycle.decisions import Act, Decision, Done, Effect, Failed, History, Wait
-from metalwright.lifecycle.repetition import REPEATED, refuse_repetition
+from metalwright.lifecycle.repetition import NOT_TRIED, REPEATED, refuse_repetition
 from metalwright.lifecycle.table import decide
 from metalwright.lifecycle.timing import Timing
 
 __all__ = [
     "CANCELLED",
+    "NOT_TRIED",
     "REPEATED",
     "Act",
     "Decision",

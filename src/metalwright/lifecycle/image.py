@@ -17,6 +17,8 @@ CLEANUP = "eject"
 
 def decide_image(seen: ImageObservation, history: History, timing: Timing) -> Decision:
     """Decision of the image phase."""
+    if seen.other_customers and not seen.may_wipe:
+        return _other_customer(seen)
     deployment = _relevant(seen)
     if deployment is not None:
         if deployment.state is DeploymentState.DONE:
@@ -35,6 +37,16 @@ def _by(seen: ImageObservation) -> str:
     if seen.boot is None or seen.boot.method in (None, "virtual-media"):
         return ""
     return f" by {seen.boot.method}" + (f" ({seen.boot.others()})" if seen.boot.why_not else "")
+
+
+def _other_customer(seen: ImageObservation) -> Failed:
+    return Failed(
+        code="customer",
+        what="the node goes to another customer, and its disks are not to be erased",
+        expected="disks without data of another customer",
+        found=f"written for customer {', '.join(seen.other_customers)}",
+        hint="`metalwright rebuild NODE --wipe` erases all of them, with proof; or correct `customer` in the rack file",
+    )
 
 
 def _relevant(seen: ImageObservation) -> Deployment | None:
@@ -108,7 +120,8 @@ def _under_way(seen: ImageObservation, deployment: Deployment, history: History,
     )
     if seen.progress_age_s is not None and seen.progress_age_s > timing.stall_s:
         return stalled
-    return Wait(1.0, _progress_text(deployment), timing.image_s, stalled)
+    limit_s = timing.image_s + (timing.wipe_s if deployment.task.wipe else 0.0)
+    return Wait(1.0, _progress_text(deployment), limit_s, stalled)
 
 
 PAST_THE_MEDIUM = ("OSBootStarted", "OSRunning", "SetupEntered")
@@ -185,6 +198,10 @@ def _ended_badly(deployment: Deployment) -> Failed:
 def _next_step(node: str, failure: Failure) -> str:
     if failure.code is FailureCode.FOREIGN_DISK:
         return f"nothing was written; if its content may be destroyed, add --overwrite {node}"
+    if failure.code is FailureCode.CUSTOMER:
+        return f"nothing was written; `metalwright rebuild {node} --wipe` erases all disks first, with proof"
+    if failure.code is FailureCode.WIPE and failure.wrote:
+        return "replace the disk that is named, or erase it by hand; the node stays the former customer's until then"
     return "part of the disk was written: run it again" if failure.wrote else "the disk was not written"
 
 

@@ -227,6 +227,8 @@ class ImageObservation:
     ``deployment`` is the newest of the node, or none; ``is_own_deployment``: made under the lease that is held now
     (one of an earlier lease is never told *go*). A rebuild sees only deployments of its own run.
     ``is_medium_read``: the boot server was asked for the deployment's medium. ``boot`` is how a ramdisk would start.
+    ``is_medium_read``: the boot server was asked for the deployment's medium. ``other_customers`` are those beside the
+    node's own whose data its disks may hold; with ``may_wipe`` all of them are erased before the write.
     """
 
     wanted_image: str
@@ -246,6 +248,8 @@ class ImageObservation:
     is_override_set: bool | None = None
     is_medium_read: bool = False
     boot: BootChoice | None = None
+    other_customers: tuple[str, ...] = ()
+    may_wipe: bool = False
 
     @property
     def carries_wanted_image(self) -> bool:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from metalwright.lifecycle.cancelling import CANCELLED
 from metalwright.lifecycle.decisions import Act, Effect, Failed
 
 IDENTICAL_FAILURES = 2
 REPEATED = "repeated-failure"
+NOT_TRIED = frozenset({REPEATED, CANCELLED, "customer", "drain"})
+"""Codes of stops before anything was tried: another order of a person, not a repair, is the way on."""
 
 
 def refuse_repetition(act: Act, node: str, identical_failures: int, last_failure: str | None) -> Failed | None:

@@ -16,6 +16,7 @@ class Timing:
     image_s: float = 3600.0
     os_boot_s: float = 900.0
     firmware_s: float = 7200.0
+    wipe_s: float = 172_800.0
     stall_s: float = 180.0
     not_booted_s: float = 60.0
     system_answers_s: float = 120.0
@@ -31,5 +32,6 @@ class Timing:
             image_s=limits.image_minutes * 60,
             os_boot_s=limits.os_boot_minutes * 60,
             firmware_s=limits.firmware_minutes * 60,
+            wipe_s=limits.wipe_minutes * 60,
             attempts=max(1, limits.attempts),
         )

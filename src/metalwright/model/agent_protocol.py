@@ -123,7 +123,10 @@ class Seed(Frozen):
 
 
 class Task(Frozen):
-    """Everything the agent needs to write one node's disk."""
+    """Everything the agent needs to write one node's disk.
+
+    ``wipe`` are the serials of disks to erase before: all fixed disks of the machine, or none.
+    """
 
     run: str
     node: str
@@ -134,6 +137,7 @@ class Task(Frozen):
     stamp: Stamp
     seed: Seed
     ssh_host_key: bool = True
+    wipe: tuple[ShortText, ...] = Field(default=(), max_length=512)
 
 
 class GoRequest(Frozen):
@@ -148,6 +152,7 @@ class ProgressStep(StrEnum):
 
     FETCH = "fetch"
     VERIFY = "verify"
+    WIPE = "wipe"
     WRITE = "write"
     READ_BACK = "read-back"
     SEED = "seed"
@@ -161,13 +166,26 @@ class Progress(Frozen):
     total_bytes: int = Field(ge=0)
 
 
+class WipedDisk(Frozen):
+    """One erased disk: by which method, and what was seen in the ``looked_at_bytes`` that were read afterwards."""
+
+    serial: ShortText
+    model: ShortText | None = None
+    size_bytes: int = Field(ge=0)
+    method: ShortText
+    proof: ShortText
+    looked_at_bytes: int = Field(ge=0)
+    seconds: float = Field(ge=0)
+
+
 class Done(Frozen):
-    """The disk is written, read back, stamped and seeded. ``seconds`` per step."""
+    """The disk is written, read back, stamped and seeded. ``seconds`` per step; ``wiped`` as the task asked."""
 
     disk: Disk
     content_sha256: Hex64
     read_back_sha256: Hex64
     ssh_host_key: LongText | None = None
+    wiped: tuple[WipedDisk, ...] = Field(default=(), max_length=512)
     seconds: dict[str, float] = Field(default_factory=dict)
 
 
@@ -183,6 +201,8 @@ class FailureCode(StrEnum):
     IMAGE_DIGEST = "image-digest"
     IMAGE_TRUNCATED = "image-truncated"
     IMAGE_TOO_LARGE = "image-too-large"
+    CUSTOMER = "customer"
+    WIPE = "wipe"
     WRITE = "write"
     READ_BACK = "read-back"
     SEED = "seed"

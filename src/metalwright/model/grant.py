@@ -11,6 +11,7 @@ from metalwright.model.base import Frozen, Sha256, Slug, Text
 class Grant(Frozen):
     """Valid for one node, one disk rule and one image, until it expires or is used up by a verified write.
 
+    ``wipe`` are the serials of all disks of the node, each of which may be erased; empty: none may.
     ``disk_serial`` is ``None`` when the BMC does not list drives: the blueprint's rule then decides in the ramdisk
     and must match exactly one disk. ``overwrite`` allows content that is neither blank nor ours.
     """
@@ -23,6 +24,7 @@ class Grant(Frozen):
     how: Literal["plan", "typed"]
     by: Text
     overwrite: bool = False
+    wipe: tuple[Text, ...] = ()
     issued: datetime
     expires: datetime
 

@@ -91,7 +91,10 @@ STAMP_PATH = "/etc/metalwright/stamp.json"
 
 
 class Stamp(Frozen):
-    """The mark of ours on a disk: says which run wrote what for whom. Stored in the gap before the first partition."""
+    """The mark of ours on a disk: says which run wrote what for whom. Stored in the gap before the first partition.
+
+    ``customer`` is whose data the node may hold, as the rack file said; None: nobody's in particular.
+    """
 
     magic: Literal["metalwright-stamp"] = "metalwright-stamp"
     schema_version: Literal[1] = Field(default=1, alias="schema")
@@ -101,3 +104,4 @@ class Stamp(Frozen):
     image: Text
     journal: Text
     written: datetime
+    customer: Slug | None = None

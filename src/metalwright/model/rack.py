@@ -106,6 +106,7 @@ class Node(Frozen):
     pins addresses by network purpose; what is not pinned is allocated. ``bmc_fingerprint`` is the SHA-256 of the
     certificate that its BMC shows as racked: with it no first use is trusted. A certificate pinned later counts more.
     ``cords`` say on which feeds and phases the server hangs; they share its load equally.
+    ``customer`` is whose data the node holds: when it changes, all disks are erased with proof before the next write.
     """
 
     name: Slug
@@ -124,6 +125,7 @@ class Node(Frozen):
     ports: tuple[NodePort, ...] = ()
     cords: tuple[PowerCord, ...] = ()
     attested: Attested = Attested()
+    customer: Slug | None = None
     ssh: SshAccess | None = None
 
     def recipe_inputs(self) -> dict[str, Any]:

@@ -218,6 +218,7 @@ class Limits(Frozen):
     os_boot_minutes: float = Field(default=15, gt=0)
     bmc_settle_minutes: float = Field(default=10, gt=0)
     firmware_minutes: float = Field(default=120, gt=0)
+    wipe_minutes: float = Field(default=2880, gt=0)
     attempts: Count = 2
 
 

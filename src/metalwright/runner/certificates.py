@@ -9,10 +9,12 @@ from pathlib import Path
 from metalwright.acceptance.certificate import verify_certificate
 from metalwright.acceptance.signing import trusted_keys
 from metalwright.acceptance.validity import Validity, compare
+from metalwright.acceptance.wipe_record import verify_wipe_record
 from metalwright.errors import AcceptanceError, MetalwrightError
 from metalwright.loading import SitePaths
 from metalwright.model.certificate import Certificate
 from metalwright.model.report import HardwareReport
+from metalwright.model.wipe import WipeRecord
 from metalwright.workspace import Workspace
 
 
@@ -29,6 +31,16 @@ def authentic_certificate(paths: SitePaths, file: Path) -> Certificate:
     """
     keys = trusted_keys([paths.root / "inventory" / "certificate-keys", paths.state / "certificate.pem"])
     return verify_certificate(file, keys, now=datetime.now(UTC))
+
+
+def authentic_wipe_record(paths: SitePaths, file: Path) -> WipeRecord | None:
+    """The record of an erasure in ``file``, by the same keys; None where it holds something else.
+
+    Raises:
+        AcceptanceError: it is not authentic.
+    """
+    keys = trusted_keys([paths.root / "inventory" / "certificate-keys", paths.state / "certificate.pem"])
+    return verify_wipe_record(file, keys)
 
 
 def certificate_of(paths: SitePaths, node: str) -> Certificate | None:

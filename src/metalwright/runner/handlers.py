@@ -7,6 +7,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from metalwright.acceptance.signing import site_signing_key
+from metalwright.acceptance.wipe_record import record_path, write_wipe_record
+from metalwright.imaging.ordering import other_customers
 from metalwright.journal.locks import NodeLock
 from metalwright.lifecycle import Act, Effect, Failed, Wait
 from metalwright.lifecycle.observations import (
@@ -16,6 +19,7 @@ from metalwright.lifecycle.observations import (
     HardenObservation,
     ImageObservation,
     Observation,
+    OsView,
     ReadyObservation,
     SoftwareObservation,
 )
@@ -53,6 +57,7 @@ class Purpose:
     may_overwrite: bool = False
     lease_since: datetime | None = None
     will_be_granted: bool = False
+    will_be_wiped: bool = False
     undrained: str | None = None
 
 
@@ -182,20 +187,23 @@ class NodeHandlers:
         host = self.bmc.host()  # before the deployment: the ramdisk reports, then powers off
         deployment = self._deployment()
         self._trust_reported_key(deployment)
+        self._keep_wipe_record(deployment)
         if self._is_target_doubtful and deployment is not None and deployment.hello is not None:
             learn_target(self.workspace, self.node, did_boot=True)
             self._is_target_doubtful = False
+        system, now = look_at_os(self.workspace, self.node), datetime.now(UTC)
+        grant = self.workspace.journal.grants.find_valid(self.node, pin.file_sha256, now, run=self.purpose.run)
         return ImageObservation(
             wanted_image=f"{pin.name}@{pin.version}",
             wanted_sha256=pin.file_sha256,
             journal_id=self.workspace.journal.id,
             is_rebuild=self.purpose.is_rebuild,
-            os=look_at_os(self.workspace, self.node),
+            os=system,
             power=host.power,
             is_medium_inserted=host.is_medium_inserted,
             deployment=deployment,
             is_own_deployment=self._is_own(deployment),
-            has_grant=self._has_grant(pin.file_sha256),
+            has_grant=self.purpose.will_be_granted or grant is not None,
             may_overwrite=self.purpose.may_overwrite,
             was_ready=self._was_ready(),
             progress_age_s=self._progress_age_s(deployment),
@@ -203,6 +211,8 @@ class NodeHandlers:
             is_override_set=host.is_override_set,
             is_medium_read=deployment is not None and self._is_medium_read(deployment),
             boot=host.boot,
+            other_customers=self._other_customers(system),
+            may_wipe=self.purpose.will_be_wiped or (grant is not None and bool(grant.wipe)),
         )
 
     def _is_from_virtual_media(self) -> bool:
@@ -222,11 +232,27 @@ class NodeHandlers:
         since = self.purpose.lease_since
         return deployment is not None and since is not None and deployment.created >= since
 
-    def _has_grant(self, image_sha256: str) -> bool:
-        if self.purpose.will_be_granted:
-            return True
+    def _other_customers(self, system: OsView) -> tuple[str, ...]:
+        """By the journal and by the stamp of the system that answers."""
+        found = set(other_customers(self.workspace, self.node, datetime.now(UTC)))
+        stamped, own = system.stamp, self.workspace.repository.node(self.node).customer
+        if stamped is not None and stamped.customer != own:
+            found.add(stamped.customer or "none")
+        return tuple(sorted(found))
+
+    def _keep_wipe_record(self, deployment: Deployment | None) -> None:
+        """What the ramdisk erased and proved is kept as a signed record, once."""
+        state = self.workspace.paths.state
+        if deployment is None or deployment.done is None or not deployment.done.wiped:
+            return
+        if record_path(state, self.node, deployment.run).exists():
+            return
         now = datetime.now(UTC)
-        return self.workspace.journal.grants.find_valid(self.node, image_sha256, now, run=self.purpose.run) is not None
+        earlier = self.workspace.journal.deployments.written(self.node, now)[1:]
+        former = earlier[0].task.stamp.customer if earlier else None
+        path = write_wipe_record(deployment, former, site_signing_key(state), state, now)
+        detail = {"file": str(path), "disks": [disk.serial for disk in deployment.done.wiped]}
+        self.workspace.journal.events.note("disks erased", node=self.node, run=deployment.run, detail=detail)
 
     def _was_ready(self) -> bool:
         """Whether the node ever joined the pool, by the journal or by git: only a rebuild writes its disk again."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 from typing import Literal
 
 from metalwright.errors import ImageError, MetalwrightError
@@ -21,6 +22,9 @@ from metalwright.runner.provisioning import Kind, chained_run
 from metalwright.workspace import Workspace
 
 GRANT_HOURS = 4
+Wipes = Mapping[str, Sequence[str]]
+"""Node → serials of the disks to be erased."""
+NO_WIPES: Wipes = MappingProxyType({})
 AFTER_IMAGE = {
     Phase.SOFTWARE: "apply the software recipe",
     Phase.ACCEPT: "run the acceptance tests",
@@ -35,6 +39,7 @@ class PlanRequest:
     nodes: tuple[str, ...]
     kind: Kind = "provision"
     overwrite: frozenset[str] = frozenset()
+    wipe: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -55,9 +60,11 @@ def observe_plan(workspace: Workspace, request: PlanRequest) -> Plan:
     return make_plan([desired for desired, _ in made], [plan for _, plan in made])
 
 
-def ungranted(workspace: Workspace, plan: Plan, kind: Kind, overwrite: frozenset[str]) -> tuple[NodePlan, ...]:
+def ungranted(
+    workspace: Workspace, plan: Plan, kind: Kind, overwrite: frozenset[str], wipes: Wipes = NO_WIPES
+) -> tuple[NodePlan, ...]:
     """The nodes whose disk would be written and for which no grant of just this is valid yet."""
-    return tuple(item for item in destructive_nodes(plan) if not _is_granted(workspace, item, kind, overwrite))
+    return tuple(item for item in destructive_nodes(plan) if not _is_granted(workspace, item, kind, overwrite, wipes))
 
 
 def granted_overwrites(workspace: Workspace, nodes: Iterable[str], kind: Kind) -> frozenset[str]:
@@ -66,12 +73,19 @@ def granted_overwrites(workspace: Workspace, nodes: Iterable[str], kind: Kind) -
     return frozenset(node for node, grant in found.items() if grant is not None and grant.overwrite)
 
 
-def _is_granted(workspace: Workspace, item: NodePlan, kind: Kind, overwrite: frozenset[str]) -> bool:
+def granted_wipes(workspace: Workspace, nodes: Iterable[str], kind: Kind) -> frozenset[str]:
+    """The nodes whose unfinished run may already erase their disks."""
+    found = {node: _usable_grant(workspace, node, workspace.blueprint(node).image.file_sha256, kind) for node in nodes}
+    return frozenset(node for node, grant in found.items() if grant is not None and grant.wipe)
+
+
+def _is_granted(workspace: Workspace, item: NodePlan, kind: Kind, overwrite: frozenset[str], wipes: Wipes) -> bool:
     """Whether the grant that would be used is for this disk, and allows neither less nor more than was asked for."""
     grant = _usable_grant(workspace, item.node, item.image_sha256, kind)
     if grant is None:
         return False
-    return grant.disk_serial == item.disk_serial and grant.overwrite == (item.node in overwrite)
+    is_same = grant.disk_serial == item.disk_serial and grant.wipe == tuple(wipes.get(item.node, ()))
+    return is_same and grant.overwrite == (item.node in overwrite)
 
 
 def _usable_grant(workspace: Workspace, node: str, image_sha256: str, kind: Kind) -> Grant | None:
@@ -85,8 +99,9 @@ def issue_grants(
     nodes: Iterable[NodePlan],
     how: Literal["plan", "typed"],
     overwrite: frozenset[str],
+    wipes: Wipes = NO_WIPES,
 ) -> tuple[Grant, ...]:
-    """Allow the disks of these nodes to be written, for a few hours."""
+    """Allow the disks of these nodes to be written, for a few hours; ``wipes`` names those that are erased before."""
     return tuple(
         workspace.journal.grants.make(
             item.node,
@@ -96,6 +111,7 @@ def issue_grants(
             valid_for=timedelta(hours=GRANT_HOURS),
             disk_serial=item.disk_serial,
             overwrite=item.node in overwrite,
+            wipe=wipes.get(item.node, ()),
         )
         for item in nodes
     )
@@ -107,6 +123,7 @@ def _plan_one(workspace: Workspace, request: PlanRequest, node: str) -> tuple[De
         is_rebuild=request.kind == "rebuild",
         may_overwrite=node in request.overwrite,
         will_be_granted=True,
+        will_be_wiped=node in request.wipe,
     )
     handlers = NodeHandlers(workspace, node, purpose)
     timing = Timing.from_limits(workspace.repository.site.limits)

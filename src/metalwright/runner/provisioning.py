@@ -34,7 +34,8 @@ SKIPPED_STATES = frozenset({"held", "quarantined", "retired"})
 class Request:
     """What somebody asked for.
 
-    ``overwrite`` names nodes whose foreign disk content or unknown OS may be destroyed; ``until`` is the last phase.
+    ``overwrite`` names nodes whose foreign disk content or unknown OS may be destroyed, ``wipe`` those of which every
+    disk is erased; ``until`` is the last phase.
     ``undrained`` is why nodes that carry work are disturbed without draining them. ``fallbacks`` are what nodes are
     brought to once, should their acceptance fail; whoever asked does that, this run only writes it down.
     ``no_way_back`` is why a node may lose the image that it was last good with.
@@ -47,6 +48,7 @@ class Request:
     arguments: tuple[str, ...] = ()
     until: Phase = Phase.READY
     undrained: str | None = None
+    wipe: frozenset[str] = frozenset()
     fallbacks: Mapping[str, RebuildTarget] = field(default_factory=dict)
     no_way_back: str | None = None
 

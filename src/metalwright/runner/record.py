@@ -9,7 +9,7 @@ from typing import Any
 from metalwright.errors import MetalwrightError
 from metalwright.journal.journal import Journal
 from metalwright.journal.records import NodeRunState, PhaseRecord
-from metalwright.lifecycle import CANCELLED, REPEATED, Act, Done, Effect, Failed, refuse_repetition
+from metalwright.lifecycle import CANCELLED, NOT_TRIED, Act, Done, Effect, Failed, refuse_repetition
 from metalwright.model.phase import NodeState, Phase
 from metalwright.runner.custody import cancel_asked
 from metalwright.workspace import Workspace
@@ -79,8 +79,8 @@ class JournalRecord:
         error = MetalwrightError(
             failure.what, where=self.node, expected=failure.expected, found=failure.found, hint=failure.hint
         )
-        is_new = failure.code not in (REPEATED, CANCELLED)
-        self._finish("failed", error=error, evidence={"code": failure.code}, is_attempt=is_new)
+        was_tried = failure.code not in NOT_TRIED
+        self._finish("failed", error=error, evidence={"code": failure.code}, is_attempt=was_tried)
         if self._has_acted or phase in JUDGING or not self._was_settled():
             self.journal.nodes.set_state(self.node, NodeState.FAILED, f"{phase}: {failure.what}", self.run)
         result: NodeRunState = "cancelled" if failure.code == CANCELLED else "failed"

@@ -66,7 +66,7 @@ class Workbench:
 
     def prepare(
         self, *, disk: DiskRule | None = None, expect: ExpectedIdentity | None = None, overwrite: bool = False,
-        image: Image | None = None, run: str = "run-1",
+        image: Image | None = None, run: str = "run-1", wipe: tuple[str, ...] = (), customer: str | None = None,
     ) -> PreparedDeployment:  # fmt: skip
         prepared = prepare_deployment(
             run=run,
@@ -76,7 +76,8 @@ class Workbench:
             image_path=self.image_path,
             disk=disk or DiskRule(role="system", serial="S-system"),
             overwrite=overwrite,
-            stamp=self.stamp(run),
+            wipe=wipe,
+            stamp=self.stamp(run, customer),
             seed=Seed(
                 hostname="lab-1",
                 fqdn="lab-1.example.test",
@@ -88,10 +89,10 @@ class Workbench:
         self.store.create(prepared.deployment)
         return prepared
 
-    def stamp(self, run: str = "run-1") -> Stamp:
+    def stamp(self, run: str = "run-1", customer: str | None = None) -> Stamp:
         return Stamp(
             node="lab-1", run=run, recipe="sha256:" + "1" * 64, image=f"sha256:{self.image.file_sha256}",
-            journal="journal-1", written=datetime(2026, 11, 30, tzinfo=UTC),
+            journal="journal-1", written=datetime(2026, 11, 30, tzinfo=UTC), customer=customer,
         )  # fmt: skip
 
     def config(self, prepared: PreparedDeployment, **changes: Any) -> MediaConfig:

@@ -110,6 +110,21 @@ async def test_done_with_another_digest_is_a_failure(bench: Any, session: aiohtt
     assert bench.deployment(prepared).state is DeploymentState.FAILED
 
 
+async def test_done_that_does_not_prove_every_erasure_is_a_failure(bench: Any, session: aiohttp.ClientSession) -> None:
+    prepared = bench.prepare(wipe=("S-data", "S-system"))
+    client = Client(session, bench, prepared.secrets.token)
+    await client.hello(prepared.secrets.nonce)
+    await client.go()
+    digest = bench.image.content_sha256
+    wiped = {"serial": "S-system", "size_bytes": 1, "method": "m", "proof": "p", "looked_at_bytes": 1, "seconds": 1.0}
+    done = {"disk": DISK, "content_sha256": digest, "read_back_sha256": digest, "wiped": [wiped]}
+    status, answer = await client.post("done", done)
+    assert (status, answer["error"]["code"]) == (409, "wipe")
+    failure = bench.deployment(prepared).failure
+    assert failure is not None
+    assert (failure.expected, failure.found) == ("S-data, S-system", "S-system")
+
+
 async def test_expired_deployment_stops_its_agent_and_its_urls(bench: Any, session: aiohttp.ClientSession) -> None:
     prepared = bench.prepare()
     client = Client(session, bench, prepared.secrets.token)

@@ -256,6 +256,32 @@ def ask(journal: Journal, clock: HandClock, disk: Disk = DISK, request: str = "a
     return journal.deployments.ask_go("d1", disk, request * 64, clock.now, journal.go_guard())
 
 
+def test_go_is_refused_where_the_grant_does_not_name_every_disk_that_would_be_erased(
+    journal: Journal, clock: HandClock
+) -> None:
+    wanted = deployment(clock)
+    wanted = wanted.model_copy(update={"task": wanted.task.model_copy(update={"wipe": ("SYS1", "DATA1")})})
+    journal.leases.take("lab-1", "r1")
+    journal.deployments.create(wanted)
+    journal.deployments.record_hello("d1", HELLO, clock.now)
+    journal.grants.issue(grant(clock, wipe=("SYS1",)))
+    with pytest.raises(GrantError) as caught:
+        ask(journal, clock)
+    assert caught.value.where == "lab-1 disk DATA1"
+    clock.move(seconds=1)
+    journal.grants.issue(grant(clock, "g2", wipe=("SYS1", "DATA1")))
+    assert ask(journal, clock) == 1
+
+
+def test_go_is_refused_on_a_disk_of_another_customer_whatever_was_granted(held: Journal, clock: HandClock) -> None:
+    stamp = deployment(clock).task.stamp.model_copy(update={"customer": "acme"})
+    theirs = DISK.model_copy(update={"content": DiskContent(state="ours", stamp=stamp)})
+    clock.move(seconds=1)
+    held.grants.issue(grant(clock, "g2", overwrite=True))
+    with pytest.raises(GrantError, match="another customer"):
+        ask(held, clock, theirs)
+
+
 def test_go_binds_the_grant_and_leaves_who_why_and_which_plan(held: Journal, clock: HandClock) -> None:
     assert ask(held, clock) == 1
     (record,) = held.grants.of_node("lab-1")

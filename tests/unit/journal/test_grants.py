@@ -93,3 +93,15 @@ def test_issuing_and_expiring_are_audited(journal: Journal) -> None:
         ("grant issued", True),
         ("grant expired", True),
     ]
+
+
+def test_the_disks_that_may_be_erased_are_kept_with_it(journal: Journal, clock: HandClock) -> None:
+    hour = timedelta(hours=1)
+    grant = journal.grants.make(
+        "lab-1", image_sha256=IMAGE, plan="sha256:p", how="typed", valid_for=hour, wipe=["S2", "S1"]
+    )
+    assert grant.wipe == ("S1", "S2")
+    assert journal.grants.find_valid("lab-1", IMAGE, clock.now) == grant
+    assert [item.grant.wipe for item in journal.grants.of_node("lab-1")] == [("S1", "S2")]
+    (issued,) = [event for event in journal.events.of(node="lab-1") if event.what == "grant issued"]
+    assert (issued.detail or {})["wipe"] == ["S1", "S2"]

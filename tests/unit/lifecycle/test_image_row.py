@@ -119,6 +119,19 @@ def test_a_node_that_runs_the_wanted_image_is_left_alone() -> None:
     assert decision.evidence["written"] is False
 
 
+@pytest.mark.parametrize("rebuild", [False, True])
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_node_that_goes_to_another_customer_is_erased_or_refused(rebuild: bool, overwrite: bool) -> None:
+    changes = {"is_rebuild": rebuild, "may_overwrite": overwrite, "other_customers": ("acme",)}
+    decision = decide(seen(**changes), History(), TIMING)
+    assert isinstance(decision, Failed)
+    assert (decision.code, decision.found) == ("customer", "written for customer acme")
+    assert "--wipe" in (decision.hint or "")
+    running = seen(**changes, os=OsView("ours", stamp()), power="On")
+    assert isinstance(decide(running, History(), TIMING), Failed)
+    assert isinstance(decide(seen(**changes, may_wipe=True), History(), TIMING), Act)
+
+
 def test_a_rebuild_writes_a_node_that_runs_the_wanted_image() -> None:
     decision = decide(seen(os=OsView("ours", stamp()), power="On", is_rebuild=True), History(), TIMING)
     assert isinstance(decision, Act)

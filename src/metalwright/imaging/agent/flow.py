@@ -22,6 +22,7 @@ from metalwright.imaging.agent.records import Disk, Identity, Image, Task, task_
 from metalwright.imaging.agent.seed import seed_root
 from metalwright.imaging.agent.stamp import write_stamp
 from metalwright.imaging.agent.target import check_content, pick_disk
+from metalwright.imaging.agent.wipe import Wiped, Wiping, disks_to_wipe
 from metalwright.imaging.agent.write import read_back_sha256, write_image
 
 _PROGRESS_EVERY_S: Final = 1.0
@@ -37,6 +38,7 @@ class Deployment:
         self._control = control
         self._seconds: dict[str, float] = {}
         self._wrote = False
+        self._wiped: tuple[Wiped, ...] = ()
 
     def run(self) -> bool:
         """Write the node; return ``False`` when this medium has nothing (more) to do. Raises :class:`AgentError`.
@@ -94,6 +96,7 @@ class Deployment:
     def _deploy(self, task: Task) -> None:
         disk = self._target(task)
         say(f"target: {disk.describe()}")
+        self._to_wipe(task)
         if task.image.file_size_bytes <= self._hardware.available_bytes():
             read_back = self._write_from_memory(task, disk)
         else:
@@ -112,6 +115,7 @@ class Deployment:
             "content_sha256": task.image.content_sha256,
             "read_back_sha256": read_back,
             "ssh_host_key": host_key,
+            "wiped": [disk.to_json() for disk in self._wiped],
             "seconds": {step: round(value, 2) for step, value in self._seconds.items()},
         }
         self._control.post("/agent/v1/done", done)
@@ -120,7 +124,7 @@ class Deployment:
     def _target(self, task: Task) -> Disk:
         """Read the disks again and pick the target among what is there now."""
         disk = pick_disk(self._hardware.disks(), task.disk, task.image.content_size_bytes)
-        check_content(disk, task.overwrite, task.stamp)
+        check_content(disk, task.overwrite, task.stamp, will_be_wiped=bool(task.wipe))
         return disk
 
     def _write_from_memory(self, task: Task, disk: Disk) -> str:
@@ -134,6 +138,7 @@ class Deployment:
             path.unlink(missing_ok=True)
 
     def _write(self, task: Task, disk: Disk, source: ImageSource) -> str:
+        self._to_wipe(task)
         if (now := self._target(task)).path != disk.path:
             raise AgentError("no-disk", "the target disk changed", expected=disk.describe(), found=now.describe())
         answer = self._control.post("/agent/v1/go", {"disk": now.to_json(), "request_id": secrets.token_hex(32)})
@@ -141,12 +146,19 @@ class Deployment:
             raise AgentError("refused", "the boot server did not say go", expected="go", found=str(answer)[:200])
         say(f"go (lease {answer.get('lease_epoch')}): writing {now.path}")
         self._wrote = True
+        if task.wipe:
+            with self._timed("wipe"):
+                self._wiped = Wiping(self._hardware.erase_methods, self._reporter("wipe")).run(self._to_wipe(task))
         with self._timed("write"):
             self._write_image(now, task, source)
         with self._timed("read-back"):
             found = read_back_sha256(now, task.image, task.stamp, self._reporter("read-back"))
         self._check_read_back(now, task.image, found)
         return found
+
+    def _to_wipe(self, task: Task) -> tuple[Disk, ...]:
+        """Read the disks again and pick those to erase; none where none are to be."""
+        return disks_to_wipe(self._hardware.disks(), task.wipe) if task.wipe else ()
 
     def _write_image(self, disk: Disk, task: Task, source: ImageSource) -> None:
         try:

@@ -6,11 +6,14 @@ import json
 import os
 import time
 import uuid
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Final, Protocol
 
 from metalwright.imaging.agent.disks import read_disks
+from metalwright.imaging.agent.erase import OVERWRITING, Beat, EraseMethod, erase_methods
+from metalwright.imaging.agent.failures import AgentError
 from metalwright.imaging.agent.grow import RootPartition
 from metalwright.imaging.agent.identity import read_identity
 from metalwright.imaging.agent.memberships import with_companions
@@ -45,6 +48,9 @@ class Hardware(Protocol):
 
     def disks(self) -> tuple[Disk, ...]:
         """Return all disks with what is on them now."""
+
+    def erase_methods(self, disk: Disk) -> Sequence[EraseMethod]:
+        """Return how the disk can be erased, best first."""
 
     def open_root(self, root: RootPartition) -> AbstractContextManager[RootFileSystem]:
         """Open the new root file system for writing."""
@@ -86,6 +92,10 @@ class RealHardware:
                 names, stable_since = now, time.monotonic()
         return read_disks()
 
+    def erase_methods(self, disk: Disk) -> Sequence[EraseMethod]:
+        """See :class:`Hardware`."""
+        return erase_methods(disk)
+
     def open_root(self, root: RootPartition) -> AbstractContextManager[RootFileSystem]:
         """See :class:`Hardware`."""
         return mounted_root(root, self.work_dir / "root")
@@ -97,7 +107,9 @@ class FileHardware:
     {"identity": {"serial": "…", "uuid": "…", "macs": ["…"]}, "memory_bytes": 536870912, "boot_id": null,
      "work_dir": "/tmp/…",
      "disks": [{"path": "/tmp/disk0.raw", "serial": "…", "wwn": null, "model": "…", "protocol": "NVMe",
-                "read_only": false, "removable": false}]}
+                "read_only": false, "removable": false, "erase": null}]}
+
+    ``erase`` gives a drive an erase of its own: ``honest``, one that ``refuses`` or one that ``lies``.
     """
 
     def __init__(self, description: Path) -> None:
@@ -133,9 +145,40 @@ class FileHardware:
         """See :class:`Hardware`."""
         return with_companions(tuple(_file_disk(disk) for disk in self._disks))
 
+    def erase_methods(self, disk: Disk) -> Sequence[EraseMethod]:
+        """See :class:`Hardware`; ``erase`` of a disk names drives with an erase of their own, honest or not."""
+        told = next((item.get("erase") for item in self._disks if item["path"] == disk.path), None)
+        return (_DRIVES[told](disk), OVERWRITING) if told else (OVERWRITING,)
+
     def open_root(self, root: RootPartition) -> AbstractContextManager[RootFileSystem]:
         """See :class:`Hardware`."""
         return nullcontext(ImageFileRoot(root.target, self.work_dir))
+
+
+def _honest(disk: Disk) -> EraseMethod:
+    def erase(beat: Beat) -> None:
+        beat()
+        with Path(disk.path).open("r+b") as file:
+            file.truncate(0)
+            file.truncate(disk.size_bytes)
+
+    return EraseMethod("simulated erase", erase, leaves_zeros=False)
+
+
+def _refusing(disk: Disk) -> EraseMethod:
+    def erase(beat: Beat) -> None:
+        beat()
+        raise AgentError("wipe", f"{disk.path}: simulated refusal", found="the drive is frozen", wrote=True)
+
+    return EraseMethod("simulated erase that is refused", erase, leaves_zeros=False)
+
+
+def _lying(disk: Disk) -> EraseMethod:
+    del disk
+    return EraseMethod("simulated erase that does nothing", lambda beat: beat(), leaves_zeros=False)
+
+
+_DRIVES: Final = {"honest": _honest, "refuses": _refusing, "lies": _lying}
 
 
 def _file_disk(data: Json) -> Disk:

@@ -128,7 +128,7 @@ class Seed(NamedTuple):
 
 
 class Task(NamedTuple):
-    """What the boot server wants written."""
+    """What the boot server wants written. ``wipe`` are the serials of the disks to erase before: all or none."""
 
     run: str
     node: str
@@ -139,6 +139,7 @@ class Task(NamedTuple):
     stamp: Stamp
     seed: Seed
     ssh_host_key: bool
+    wipe: tuple[str, ...] = ()
 
 
 def task_from_json(data: Json) -> Task:
@@ -156,4 +157,5 @@ def task_from_json(data: Json) -> Task:
             seed["hostname"], seed["fqdn"], seed["machine_id"], tuple(SeedFile(**file) for file in seed["files"])
         ),
         ssh_host_key=data["ssh_host_key"],
+        wipe=tuple(data.get("wipe", ())),
     )

@@ -23,12 +23,14 @@ def pick_disk(disks: tuple[Disk, ...], rule: DiskRule, content_size_bytes: int) 
     return matches[0]
 
 
-def check_content(disk: Disk, overwrite: bool, stamp: Stamp) -> None:
+def check_content(disk: Disk, overwrite: bool, stamp: Stamp, *, will_be_wiped: bool = False) -> None:
     """Raise :class:`AgentError` for a disk that is neither blank nor this node's own, unless ``overwrite`` was granted.
 
     ``stamp`` is the one to be written. A disk that another journal's run wrote, or that was written as another node,
-    may hold what somebody still needs: an empty journal never means "wipe".
+    may hold what somebody still needs: an empty journal never means "wipe". Another customer's disk is erased first,
+    with proof, whatever was granted.
     """
+    _check_customer(disk, stamp, will_be_wiped)
     if overwrite or disk.content.state == "blank":
         return
     if disk.content.state != "ours":
@@ -46,6 +48,18 @@ def check_content(disk: Disk, overwrite: bool, stamp: Stamp) -> None:
             expected=f"the stamp of {_writer(stamp)}, or an order to overwrite this node",
             found=f"the stamp of {_writer(found)}, run {found.get('run')} of {found.get('written')}",
         )
+
+
+def _check_customer(disk: Disk, stamp: Stamp, will_be_wiped: bool) -> None:
+    found = disk.content.stamp
+    if found is None or will_be_wiped or found.get("customer") == stamp.get("customer"):
+        return
+    raise AgentError(
+        "customer",
+        f"{disk.path} (serial {disk.serial}) was written for another customer",
+        expected=f"the stamp of customer {stamp.get('customer') or 'none'}, or an order to erase all disks",
+        found=f"the stamp of customer {found.get('customer') or 'none'}, run {found.get('run')}",
+    )
 
 
 def _writer(stamp: Stamp) -> str:
