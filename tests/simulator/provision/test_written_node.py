@@ -195,35 +195,6 @@ def test_a_failing_drain_stops_a_rebuild_and_a_rollback_of_the_run_drains_first_
     assert (code, "changed it since" in text) == (0, True), text
 
 
-def test_a_node_goes_to_another_customer_only_with_all_disks_erased_and_a_signed_record(written: World) -> None:
-    machine = written.machine
-    written.edit("inventory/racks/lab.yaml", "unit: 1\n", "unit: 1\n    customer: acme\n")
-    before = Witness(written).state
-    for _ in range(2):
-        code, text = written.provision()
-        assert code == 1, text
-        assert "the node goes to another customer, and its disks are not to be erased" in text
-        assert "written for customer none" in text
-        assert Witness(written).state == before
-
-    code, text = written.run("rebuild", "lab-1", "--wipe", "--undrained", "test", "--until", "image", "--yes")
-    assert code == 0, text
-    for serial in (machine.system_disk, machine.data_disk):
-        assert f"WILL BE ERASED: lab-1, disk {serial}, everything on it" in text
-    assert not any(written.disk(machine, machine.data_disk).read_bytes())
-    stamp = written.stamp(machine) or {}
-    assert stamp["customer"] == "acme"
-
-    record = written.state / "wipes" / f"lab-1-{stamp['run']}.json"
-    code, text = written.run("certificate", "verify", str(record))
-    assert code == 0, text
-    assert f"lab-1: erased in run {stamp['run']}, from customer none to acme" in text
-    changed = record.with_name("changed.json")
-    changed.write_text(record.read_text().replace(machine.data_disk, "OTHER-DISK"))
-    assert written.run("certificate", "verify", str(changed))[0] == 1
-    assert written.provision()[0] == 0
-
-
 def accepted_before(site: World, run: str) -> None:
     """As if the node had been accepted with its first image, before ``run`` wrote another one."""
     with open_workspace(site.demo.root) as workspace:

@@ -25,7 +25,7 @@ from metalwright.imaging.agent.stamp import decode_stamp, read_stamp_area
 from metalwright.imaging.catalogue import ImageCatalogue, Provenance
 from metalwright.imaging.image_trust import site_image_signer
 from metalwright.imaging.ramdisk import RamdiskRecipe, _base_digest, _base_dir
-from metalwright.loading import SitePaths
+from metalwright.loading import SitePaths, release
 from metalwright.model.image import Image
 from metalwright.simulator.lab import Lab
 from metalwright.simulator.spec import LabSpec
@@ -214,6 +214,8 @@ def world(
     made = World(demo, image, {"METALWRIGHT_CACHE": str(directory / "cache")})
     for path, old, new in options.edits:
         made.edit(path, old, new)
+    if any(path.startswith("blueprints/") for path, _, _ in options.edits):
+        release(demo.root, [BLUEPRINT], replace=True)
     allocate_addresses(demo.root, date(2026, 11, 30))
     _fake_base(directory / "cache")
     made.lab.up(_lab_spec(demo, options))
