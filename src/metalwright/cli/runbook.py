@@ -75,13 +75,18 @@ def run(
     values: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Another placeholder.")
     ] = None,
+    instead: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COMMAND", help="Run this command of a step's *if it fails* part in place of its own."),
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Ask nothing between the steps.")] = False,
 ) -> int:
     """Follow a runbook for one node, step by step; an interrupted one is taken up where it stopped.
 
-    A command that fails ends it with that command's exit code, after showing what to do.
+    A command that fails ends it with that command's exit code, after showing what to do; in a terminal, what the step
+    says for that case can be run at once. --instead names such a command beforehand, exactly as the runbook has it.
     """
-    from metalwright.cli.runbook_run import RunbookRun, parse_values
+    from metalwright.cli.runbook_run import RunbookRun, chosen_remedies, parse_values
 
     cli: CliContext = context.obj
     cli = replace(cli, site=cli.site.resolve())  # its scripts are run from there
@@ -89,4 +94,7 @@ def run(
     with open_history(cli) as history:
         if node not in history.declared:
             raise UsageError("no such node", where=node, hint=f"known nodes: {', '.join(history.declared)}")
-        return RunbookRun(cli, history.journal, book, node, parse_values(node, values or []), yes).follow()
+        settings = parse_values(node, values or [])
+        return RunbookRun(
+            cli, history.journal, book, node, settings, yes, chosen_remedies(book, instead or [])
+        ).follow()

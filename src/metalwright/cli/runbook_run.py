@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import typer
 from rich.markdown import Markdown
@@ -23,7 +23,10 @@ _STEP_FAILED = "runbook step failed"
 
 @dataclass(frozen=True)
 class RunbookRun:
-    """One person following one runbook for one node. ``values`` replace the placeholders; ``yes`` asks nothing."""
+    """One person following one runbook for one node. ``values`` replace the placeholders; ``yes`` asks nothing.
+
+    ``instead`` maps the number of a step to the command of its *if it fails* part that is run in place of its own.
+    """
 
     cli: CliContext
     journal: Journal
@@ -31,6 +34,7 @@ class RunbookRun:
     node: str
     values: Mapping[str, str]
     yes: bool
+    instead: Mapping[int, RunbookCommand] = field(default_factory=dict)
 
     def follow(self) -> int:
         """Do the steps that are not done yet; returns 0, or the exit code of the command that failed."""
@@ -53,9 +57,10 @@ class RunbookRun:
         self.cli.err.print(Markdown(_without_commands(step.prose)))
         if step.kind == "by-hand":
             self._ask("done", f"type done when this is done ({step.title})")
-        for command in step.commands:
+        chosen = self.instead.get(number)
+        for command in (chosen,) if chosen is not None else step.commands:
             code = self._execute(command)
-            if code not in command.ok_codes:
+            if code not in command.ok_codes and not self._is_remedied(step, command, code):
                 why = f"{command.text}: exit code {code}"
                 self._note(_STEP_FAILED, run, number, why)
                 self._tell_failure(number, step, why)
@@ -71,6 +76,21 @@ class RunbookRun:
             self._ask(self.node, f"`{' '.join(words)}`: type {self.node} to run it")
         self._say(f"$ {' '.join(words)}")
         return subprocess.run(argv, cwd=self.cli.site if words[0] != "metalwright" else None, check=False).returncode
+
+    def _is_remedied(self, step: RunbookStep, failed: RunbookCommand, code: int) -> bool:
+        """Offer what the step says for its failure, where somebody is there; whether one of that did it in the end."""
+        choices = [item for item in step.if_fails_commands if item != failed]
+        if self.yes or not choices or not sys.stdin.isatty():
+            return False
+        self._say(f"\n{failed.text}: exit code {code}")
+        self.cli.err.print(Markdown(step.if_fails))
+        for number, item in enumerate(choices, 1):
+            self._say(f"  {number}  {item.text}")
+        answer = typer.prompt("type the number of what applies, or stop", err=True).strip()
+        if not answer.isdecimal() or not 1 <= int(answer) <= len(choices):
+            return False
+        chosen = choices[int(answer) - 1]
+        return self._execute(chosen) in chosen.ok_codes
 
     def _tell_failure(self, number: int, step: RunbookStep, why: str) -> None:
         self._say(f"\nstep {number} failed: {why}")
@@ -115,6 +135,22 @@ class RunbookRun:
 
     def _say(self, text: str) -> None:
         self.cli.err.print(text, markup=False)
+
+
+def chosen_remedies(runbook: Runbook, texts: Sequence[str]) -> dict[int, RunbookCommand]:
+    """Texts of commands → the step that each of them stands in for.
+
+    Raises:
+        UsageError: no step has just this in its *if it fails* part; all that could be named are listed.
+    """
+    known = {
+        item.text: (number, item) for number, step in enumerate(runbook.steps, 1) for item in step.if_fails_commands
+    }
+    for text in texts:
+        if text not in known:
+            told = "\n".join(known) or "none"
+            raise UsageError("no step of the runbook names this command for its failure", where=text, expected=told)
+    return dict(known[text] for text in texts)
 
 
 def parse_values(node: str, settings: list[str]) -> dict[str, str]:

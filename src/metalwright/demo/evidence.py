@@ -14,6 +14,7 @@ from metalwright.errors import LabError
 from metalwright.imaging.agent.stamp import decode_stamp, read_stamp_area
 from metalwright.imaging.ordering import login_key
 from metalwright.model.digests import digest
+from metalwright.runner.observe_os import look_at_os
 from metalwright.simulator.lab import Lab
 from metalwright.simulator.status import MachineStatus
 from metalwright.ssh import Session, connect
@@ -22,10 +23,11 @@ from metalwright.workspace import Workspace, open_workspace
 
 @dataclass(frozen=True)
 class Expected:
-    """What the demo must find, known before anything was provisioned."""
+    """What the demo must find. ``boot_id_before``: of the node that is rebuilt, before its disk was lost."""
 
     file_sha256: str
     content_sha256: str
+    boot_id_before: str
 
 
 def gather(demo: DemoSite, shell: Shell, phases: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
@@ -58,7 +60,39 @@ def problems(result: dict[str, Any], expected: Expected, addresses: dict[str, st
             for what, (seen, wanted) in checks.items()
             if seen != wanted
         ]
+        found += _rebuild_problems(node, expected.boot_id_before)
         found += [f"{name}: phase {item['name']} {item['result']}" for item in node["phases"] if item["result"] != "ok"]
+    return found
+
+
+def boot_id_now(demo: DemoSite, machine: Machine) -> str:
+    """The boot id that the node itself reports over SSH. Raises LabError: it does not answer as ours."""
+    with open_workspace(demo.root) as workspace:
+        view = look_at_os(workspace, machine.name)
+    if view.boot_id is None:
+        raise LabError("the node does not tell its boot id", where=machine.name, found=view.detail or view.kind)
+    return view.boot_id
+
+
+def rebuilt(demo: DemoSite, shell: Shell, machine: Machine) -> dict[str, Any]:
+    """What the node's newest run was and took; ``boot_id`` is the one that it saw after its write, as journalled."""
+    times = shell.ask("status", machine.name, "--times")["nodes"][0]
+    phases = [{"name": name, "seconds": seconds, "result": "ok"} for name, seconds in times["seconds"].items()]
+    with open_workspace(demo.root) as workspace:
+        records = workspace.journal.runs.phases_of(run=times["run"], node=machine.name)
+    told = [(record.evidence or {}).get("boot_id") for record in records]
+    seen = [boot_id for boot_id in told if boot_id]
+    return {"result": "ok", "boot_id": seen[-1] if seen else None, "phases": phases}
+
+
+def _rebuild_problems(node: dict[str, Any], boot_id_before: str) -> list[str]:
+    """Whether the system that answers is the one that the rebuild booted, and not the one of before."""
+    if "rebuild" not in node:
+        return []
+    name, seen = node["name"], node["rebuild"]["boot_id"]
+    found = [] if seen != boot_id_before else [f"{name}: the boot id is still the one of before the rebuild, {seen}"]
+    if seen != node["boot_id"]:
+        found.append(f"{name}: the node reports boot id {node['boot_id']}, the rebuild saw {seen}")
     return found
 
 

@@ -127,6 +127,32 @@ def test_a_step_that_needs_an_answer_is_not_run_where_nobody_can_answer(
     assert counted(site) == ["lab-1 first"]
 
 
+REMEDY = "\n\n```console\n$ runbooks/count.py NODE forced\n```\n"
+
+
+def test_a_command_for_the_failure_of_a_step_can_be_named_beforehand_exactly_as_it_is_written(
+    site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (site / "runbooks" / "try.md").write_text(BOOK.rstrip() + REMEDY)
+    command = ["--site", str(site), "runbook", "run", "try", "lab-1", "--yes", "--instead"]
+    assert run([*command, "runbooks/count.py lab-1 forced"]) == 64
+    assert "runbooks/count.py NODE forced" in capsys.readouterr().err
+    assert run([*command, "runbooks/count.py NODE forced"]) == 0
+    assert counted(site) == ["lab-1 first", "lab-1 forced"]
+
+
+@pytest.mark.parametrize(("answer", "code", "last"), [("1", 0, "lab-1 second"), ("stop", 3, "lab-1 first")])
+def test_what_a_step_says_for_its_failure_is_offered_to_who_sits_there(
+    site: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], answer: str, code: int, last: str
+) -> None:
+    (site / "runbooks" / "try.md").write_text(BOOK.rstrip() + REMEDY)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("typer.prompt", lambda *_, **__: answer)
+    assert run(["--site", str(site), "runbook", "run", "try", "lab-1"]) == code
+    assert "1  runbooks/count.py NODE forced" in capsys.readouterr().err
+    assert counted(site)[-1] == last
+
+
 def test_who_said_yes_once_is_not_asked_again_by_the_commands() -> None:
     assert answered(["metalwright", "rebuild", "lab-1"]) == ["metalwright", "rebuild", "lab-1", "--yes"]
     assert answered(["metalwright", "status", "lab-1"]) == ["metalwright", "status", "lab-1"]
