@@ -60,7 +60,7 @@ def verify(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the certificate, and what voids it.")] = False,
 ) -> int:
-    """Check a certificate: signature, content, expiry, and whether part or recipe changed since; or a record of erasure.
+    """Check a certificate: signature, content, expiry, changes of parts or recipe; or the record of an erased node.
 
     Parts and recipe are compared where the node is one of this site. Exit 1 unless it is authentic, its verdict is
     PASS, nothing voids it, and everything that was to be compared was.
