@@ -18,6 +18,7 @@ from metalwright.cli.preconditions import check_preconditions
 from metalwright.cli.progress import ProgressLines
 from metalwright.cli.selection import overwritten
 from metalwright.cli.tables import print_table
+from metalwright.errors import MetalwrightError
 from metalwright.imaging.ordering import cache_dir
 from metalwright.imaging.ramdisk import is_ramdisk_built
 from metalwright.model.phase import PHASES, Phase
@@ -74,7 +75,10 @@ def run_to_the_end(cli: CliContext, workspace: Workspace, asked: Asked) -> int:
     outcome = _run(cli, workspace, asked, _fallbacks(cli, workspace, asked))
     again = [target for node in outcome.failures if (target := due_fallback(workspace.journal, node)) is not None]
     if again and asked.kind == "rebuild":
-        outcome = _merged(outcome, try_again(cli, workspace, asked, again))
+        try:
+            outcome = _merged(outcome, try_again(cli, workspace, asked, again))
+        except MetalwrightError as error:
+            cli.err.print(f"the second try did not begin (`metalwright resume` begins it): {error}", markup=False)
     tell_outcome(cli, workspace, asked, outcome)
     return 0 if outcome.is_ok else 1
 

@@ -66,7 +66,7 @@ def status(
         if times:
             _show_times(history, nodes or [], as_json=as_json)
             return
-        lines = [node_line(history.journal, node) for node in _wanted(history, nodes or [])]
+        lines = _node_lines(history.journal, _wanted(history, nodes or []))
     if not history.is_complete:
         cli.err.print("note: some files of the site cannot be read; `metalwright check` says which")
     if as_json:
@@ -85,7 +85,7 @@ def _watch(cli: CliContext, history: History, nodes: list[str], every_s: float) 
 
     def read() -> list[Now]:
         moment = datetime.now(UTC)
-        lines = [node_line(journal, node) for node in wanted]
+        lines = _node_lines(journal, wanted)
         return [look(journal, (line.node, line.state, _story(line)), usual, moment) for line in lines]
 
     watch(cli, every_s, read)
@@ -114,7 +114,12 @@ def _wanted(history: History, names: list[str]) -> list[str]:
     return names or known
 
 
-def node_line(journal: Journal, node: str) -> NodeLine:
+def _node_lines(journal: Journal, nodes: list[str]) -> list[NodeLine]:
+    newest = journal.events.newest_by_node("drain", "undrained")
+    return [node_line(journal, node, is_drained=newest.get(node) == "drain") for node in nodes]
+
+
+def node_line(journal: Journal, node: str, *, is_drained: bool = False) -> NodeLine:
     """Return where a node stands, from the journal alone."""
     status = journal.nodes.get(node)
     state = NodeState.PLANNED if status is None else status.state
@@ -129,7 +134,7 @@ def node_line(journal: Journal, node: str) -> NodeLine:
         phase=None if phase is None else phase.phase.value,
         phase_result=None if phase is None else phase.result,
         why=_why(phase, None if status is None else status.why),
-        next=None if worker else _next_action(node, state, phase),
+        next=None if worker else _next_action(node, state, phase) or (_undrain(node) if is_drained else None),
         run=None if phase is None else phase.run,
         worker=worker,
         known_good=None if known is None else f"{known.record.blueprint} {known.record.image}",
@@ -155,6 +160,10 @@ def _next_action(node: str, state: NodeState, phase: PhaseRecord | None) -> str 
         NodeState.QUARANTINED: f"repair it, then `metalwright release {node} --why …`",
     }
     return actions.get(state)
+
+
+def _undrain(node: str) -> str:
+    return f"it is still drained: `metalwright provision {node}` gives it back"
 
 
 def _story(line: NodeLine) -> str:

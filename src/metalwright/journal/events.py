@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import insert, select
+from sqlalchemy import func, insert, select
 
 from metalwright.journal.database import Database
 from metalwright.journal.records import Event
@@ -55,6 +55,14 @@ class Events:
         with self._database.read() as connection:
             rows = connection.execute(statement).all()
         return tuple(Event.from_row(row) for row in reversed(rows))
+
+    def newest_by_node(self, *whats: str, node: str | None = None) -> dict[str, str]:
+        """Return for each node, or for one, which of these events came last; nodes with none of them are left out."""
+        newest = select(func.max(EventRow.id)).where(EventRow.what.in_(whats), EventRow.node.is_not(None))
+        newest = newest.group_by(EventRow.node) if node is None else newest.where(EventRow.node == node)
+        statement = select(EventRow.node, EventRow.what).where(EventRow.id.in_(newest))
+        with self._database.read() as connection:
+            return {str(row.node): row.what for row in connection.execute(statement)}
 
     def _append(self, what: str, **values: Any) -> None:
         with self._database.write("event") as connection:

@@ -44,8 +44,13 @@ def may_carry_work(workspace: Workspace, node: str) -> bool:
 
 def is_given_away(journal: Journal, node: str) -> bool:
     """Whether a drain of the node was begun and no undrain has succeeded since."""
-    told = [event.what for event in journal.events.of(node=node) if event.what in (DRAIN, UNDRAINED)]
-    return bool(told) and told[-1] == DRAIN
+    return journal.events.newest_by_node(DRAIN, UNDRAINED, node=node).get(node) == DRAIN
+
+
+def drained_nodes(journal: Journal) -> frozenset[str]:
+    """All nodes of which that holds."""
+    found = journal.events.newest_by_node(DRAIN, UNDRAINED)
+    return frozenset(node for node, what in found.items() if what == DRAIN)
 
 
 @dataclass

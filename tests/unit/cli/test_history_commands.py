@@ -57,6 +57,16 @@ def failed_run(journal: Journal) -> str:
     return run.id
 
 
+def test_status_says_which_node_is_still_drained(
+    site: Path, journal: Journal, capsys: pytest.CaptureFixture[str]
+) -> None:
+    journal.nodes.set_state("lab-1", NodeState.READY, "accepted")
+    journal.events.act("drain", node="lab-1", why="rebuild")
+    assert "it is still drained: `metalwright provision lab-1` gives it back" in told(capsys, site, "status", "lab-1")
+    journal.events.note("undrained", node="lab-1")
+    assert "drained" not in told(capsys, site, "status", "lab-1")
+
+
 def told(capsys: pytest.CaptureFixture[str], site: Path, *arguments: str) -> str:
     capsys.readouterr()
     assert run(["--site", str(site), *arguments]) == 0

@@ -100,6 +100,22 @@ def test_after_two_refusals_it_stops_and_says_so(
     assert tried == ["box@2.0.0", "box@1.0.0"]
 
 
+def test_a_second_try_that_cannot_begin_is_said_and_left_to_resume(
+    workspace: Workspace, scripted: Script, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tried = scripted(False, True)
+    with monkeypatch.context() as patched:
+        patched.setattr(runs, "try_again", refuse)
+        assert cli(workspace, "rebuild", "n1", "--yes") == 1
+    assert "the second try did not begin (`metalwright resume` begins it): the image is gone" in capsys.readouterr().err
+    assert cli(workspace, "resume", "--yes") == 0
+    assert tried == ["box@2.0.0", "box@1.0.0"]
+
+
+def refuse(*_: object) -> Outcome:
+    raise MetalwrightError("the image is gone")
+
+
 def test_a_kill_between_the_tries_leaves_the_second_to_resume(workspace: Workspace, scripted: Script) -> None:
     tried = scripted(KeyboardInterrupt(), True)
     cli(workspace, "rebuild", "n1", "--yes")
