@@ -164,10 +164,12 @@ def _recipe_words(changes: tuple[BlueprintChange, ...], is_recipe_new: bool) -> 
 
 def _reboots(changes: tuple[BlueprintChange, ...]) -> int | None:
     """One reset serves all BIOS attributes; writing a disk takes two. Unknown where any part is."""
-    by_phase = {change.phase: change.reboots for change in changes}
-    if any(reboots is None for reboots in by_phase.values()):
+    if any(change.reboots is None for change in changes):
         return None
-    return sum(reboots or 0 for reboots in by_phase.values())
+    by_phase: dict[Phase | None, int] = {}
+    for change in changes:
+        by_phase[change.phase] = max(by_phase.get(change.phase, 0), change.reboots or 0)
+    return sum(by_phase.values())
 
 
 def _identity(node: Node) -> tuple[str | None, ...]:

@@ -195,6 +195,7 @@ def _cords(root: Path) -> None:
     path.write_text("".join(lines), encoding="utf-8")
 
 
+_KERNEL = "software:\n  kernel_args: [iommu=pt]\n  sysctl: {vm.swappiness: 10}\n"
 _ADMIN = "admins: [{name: amina, authorized_keys: [ssh-ed25519 BBBB]}, "
 SNAPSHOT = ObservedSnapshot(
     taken=datetime(2026, 11, 30, 9, 30, tzinfo=UTC),
@@ -204,6 +205,11 @@ SNAPSHOT = ObservedSnapshot(
 KINDS = (
     Kind("nothing", "Nothing that a node would notice", lambda root: _write(root, "README.md", "text")),
     Kind("agent", "An agent's version", lambda root: new_version(root, "1.0.1", ("1.5.0", "1.5.1"))),
+    Kind(
+        "kernel",
+        "A kernel argument and a setting",
+        lambda root: new_version(root, "1.1.0", ("software:\n", _KERNEL), nodes=1),
+    ),
     Kind("runtime", "The container runtime", lambda root: new_version(root, "1.1.0", ("1.6.20", "1.7.28"), nodes=1)),
     Kind("bios", "A BIOS attribute on 38 nodes", _bios),
     Kind(
