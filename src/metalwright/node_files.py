@@ -27,6 +27,7 @@ KEYRING = "/etc/apt/keyrings/metalwright.asc"
 
 KEYS_DIRECTORY = "/etc/ssh/authorized_keys.d"
 FIREWALL_RULES = "/etc/nftables.conf"
+NETWORKS = "/etc/systemd/network"
 SYSCTL_SETTINGS = "/etc/sysctl.d/90-metalwright.conf"
 GOVERNOR_UNIT = "metalwright-cpu-governor.service"
 LOCK_TIMEOUT_S = 300

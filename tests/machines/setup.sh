@@ -5,7 +5,7 @@ cat > /etc/systemd/system/machine.target <<'UNIT'
 [Unit]
 Requires=basic.target
 After=basic.target
-Wants=ssh.service dbus.service systemd-user-sessions.service multi-user.target
+Wants=ssh.service dbus.service systemd-user-sessions.service systemd-networkd.service multi-user.target
 AllowIsolate=yes
 UNIT
 ln -sf machine.target /etc/systemd/system/default.target
@@ -17,3 +17,4 @@ rm -f /etc/ssh/ssh_host_* /etc/ssh/sshd_config.d/* /etc/apt/sources.list.d/* /et
 : > /etc/apt/sources.list
 rm -rf /var/lib/apt/lists/*
 install -d -m 755 /etc/ssh/authorized_keys.d /etc/metalwright
+rm -rf /etc/systemd/network/*

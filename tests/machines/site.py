@@ -109,6 +109,8 @@ def machine_site(
     rack = "schema: 1\nname: rack-1\nsite: lab\nnodes:\n" + "".join(nodes)
     site = f"{site}ssh: {{private_key: {key}}}\n"
     create_site(root, inventory={"site.yaml": site, "networks.yaml": NETWORKS, "racks/rack-1.yaml": rack})
+    for template in (root / "templates/seed").glob("*.network.j2"):  # the port of a machine has no permanent address
+        template.write_text(template.read_text(encoding="utf-8").replace("PermanentMACAddress", "MACAddress"))
     if blueprint != "lab-vm@1.0.0":
         write_blueprint(root, software, security)
     write_addresses(root / "inventory/addresses.lock", AddressLock(allocations=tuple(allocations)))

@@ -7,7 +7,9 @@ from typing import Any
 
 from metalwright.acceptance.burn_in.tests import tool_packages
 from metalwright.connectors.bmcs import inventory_at, site_dir
+from metalwright.errors import ImageError
 from metalwright.imaging.packages import mirror_path, read_public_key
+from metalwright.imaging.seed import network_files
 from metalwright.loading import SitePaths
 from metalwright.model.blueprint import Blueprint
 from metalwright.model.rack import Node
@@ -52,11 +54,21 @@ def node_host(repository: SiteRepository, node: Node, directory: Path) -> Host |
         "ssh_strict_host_key_checking": "yes",
         "_sudo": target.user != "root",
         "test_packages": list(tool_packages(blueprint)),
+        "networks": _networks(repository, node),
         **package_sources(site, blueprint, paths.state),
     }
     key = login_key_path(site, paths)
     is_there = site.ssh.private_key is not None or key.exists()
     return node.name, data | ({"ssh_key": str(key)} if is_there else {})
+
+
+def _networks(repository: SiteRepository, node: Node) -> list[dict[str, Any]] | None:
+    """Template, path and values of each network file; None while the node lacks an address that they need."""
+    try:
+        files = network_files(repository, node.name)
+    except ImageError:
+        return None
+    return [{"template": item.template, "path": item.path, "values": dict(item.values)} for item in files]
 
 
 def package_sources(site: Site, blueprint: Blueprint, state: Path) -> dict[str, Any]:

@@ -16,10 +16,10 @@ def rendered_files(files: Iterable[NodeFile]) -> list[dict[str, str]]:
     return [node_file(item.template, item.path, mode=item.mode, **item.values) for item in files]
 
 
-def node_file(template: str, path: str, *, mode: str = "644", **values: object) -> dict[str, str]:
-    """``templates/node/<template>`` rendered with ``values``, for :func:`metalwright.operations.files.rendered`.
+def node_file(template: str, path: str, *, mode: str = "644", folder: str = "node", **values: object) -> dict[str, str]:
+    """``templates/<folder>/<template>`` rendered with ``values``, for :func:`metalwright.operations.files.rendered`.
 
     Raises :class:`LoadingError` when the site has no such template or it cannot be rendered.
     """
-    text = render(site_dir() / "templates", f"node/{template}", values, _HINT)
+    text = render(site_dir() / "templates", f"{folder}/{template}", values, _HINT)
     return {"path": path, "text": text, "mode": mode}

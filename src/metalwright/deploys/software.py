@@ -10,6 +10,7 @@ from metalwright.deploys.access import access
 from metalwright.deploys.firewall import firewall
 from metalwright.deploys.kernel import kernel
 from metalwright.deploys.monitoring import monitoring
+from metalwright.deploys.networks import networks
 from metalwright.deploys.packages import packages
 from metalwright.deploys.patches import patches
 from metalwright.deploys.time import time_synchronisation
@@ -27,5 +28,6 @@ def software() -> None:
     time_synchronisation()
     access()
     monitoring()
+    networks()
     firewall()
     running(name="Services", units=[*BASE_UNITS, *(pin["unit"] for pin in host.data.package_pins if pin["unit"])])

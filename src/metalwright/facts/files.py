@@ -8,7 +8,7 @@ from typing import TypedDict
 from pyinfra.api import QuoteString, StringCommand
 from pyinfra.api.exceptions import FactProcessError
 
-from metalwright.facts.answers import NodeFact
+from metalwright.facts.answers import NodeFact, all_marked
 
 
 class FileState(TypedDict):
@@ -42,3 +42,18 @@ class FileStates(NodeFact[dict[str, FileState]]):
             for _, mode, user, group, path in rows
             if path in digests
         }
+
+
+class DirectoryFiles(NodeFact[tuple[str, ...]]):
+    """Files of a directory whose names fit a pattern, sorted; none where there is no such directory."""
+
+    def command(self, directory: str, pattern: str) -> StringCommand:
+        """Marked lines and a closing one."""
+        find = StringCommand("find", QuoteString(directory), "-maxdepth 1 -type f -name", QuoteString(pattern))
+        return StringCommand(find, "2>/dev/null | sed 's/^/found:/'; echo find-end")
+
+    def process(self, output: list[str]) -> tuple[str, ...]:
+        """Paths."""
+        if "find-end" not in output:
+            raise FactProcessError(f"find gave no answer: {output[-3:]}")
+        return tuple(sorted(all_marked(output, "found:")))

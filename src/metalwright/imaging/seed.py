@@ -17,6 +17,7 @@ from metalwright.model.blueprint import NetworkAttachment
 from metalwright.model.network import Network
 from metalwright.model.rack import Node
 from metalwright.model.repository import SiteRepository
+from metalwright.node_files import NETWORKS, NodeFile
 from metalwright.templates import render
 
 CLOUD_INIT_OFF = "/etc/cloud/cloud-init.disabled"
@@ -31,6 +32,7 @@ def render_seed(templates: Path, repository: SiteRepository, node_name: str, log
         ImageError: the node has no address on a network that it needs.
     """
     site, node = repository.site, repository.node(node_name)
+    networks = network_files(repository, node_name)
     renderer = _Renderer(templates)
     user = site.ssh.user
     login = (
@@ -45,7 +47,7 @@ def render_seed(templates: Path, repository: SiteRepository, node_name: str, log
     return Seed(
         hostname=node.name,
         fqdn=f"{node.name}.{site.domain}",
-        files=(*login, *_network_files(renderer, repository, node)),
+        files=(*login, *(renderer.file(item.template, item.path, **item.values) for item in networks)),
     )
 
 
@@ -66,52 +68,55 @@ def node_address(repository: SiteRepository, node_name: str, purpose: str) -> st
     return f"{address}/{netaddr.IPNetwork(network.prefix).prefixlen}"
 
 
-def _network_files(renderer: _Renderer, repository: SiteRepository, node: Node) -> tuple[SeedFile, ...]:
-    files: list[SeedFile] = []
+def network_files(repository: SiteRepository, node_name: str) -> tuple[NodeFile, ...]:
+    """The files of systemd-networkd that give a node its networks; templates are those of ``templates/seed``.
+
+    Raises:
+        ImageError: the node has no address on a network that it needs.
+    """
+    node = repository.node(node_name)
+    files: list[NodeFile] = []
     for index, attachment in enumerate(repository.blueprint_of(node.name).network):
-        files += _attachment_files(renderer, repository, node, attachment, 10 + index)
+        files += _attachment_files(repository, node, attachment, 10 + index)
     return tuple(files)
 
 
 def _attachment_files(
-    renderer: _Renderer, repository: SiteRepository, node: Node, attachment: NetworkAttachment, number: int
-) -> list[SeedFile]:
+    repository: SiteRepository, node: Node, attachment: NetworkAttachment, number: int
+) -> list[NodeFile]:
     networks = [_network(repository, purpose, node) for purpose in attachment.networks]
     native, tagged = networks[0], networks[1:]
     vlans = [_Vlan(f"vlan{network.vlan}", network) for network in tagged]
     macs = [port.mac for port in node.ports if port.role == attachment.role]
     device = f"bond-{attachment.role}" if attachment.bond else None
-    files = _bond_files(renderer, attachment, device, macs, number) if device else []
+    files = _bond_files(attachment, device, macs, number) if device else []
     is_first = attachment == repository.blueprint_of(node.name).network[0]
-    files.append(
-        renderer.file(
-            "link.network.j2",
-            f"/etc/systemd/network/{number}-{attachment.role}.network",
-            device=device,
-            macs=macs,
-            mtu=attachment.mtu,
-            addresses=[node_address(repository, node.name, native.purpose)],
-            gateway=native.gateway if is_first else None,
-            dns=repository.site.dns,
-            domain=repository.site.domain,
-            vlans=[{"device": vlan.device} for vlan in vlans],
-        )
-    )
+    link = {
+        "device": device,
+        "macs": macs,
+        "mtu": attachment.mtu,
+        "addresses": [node_address(repository, node.name, native.purpose)],
+        "gateway": native.gateway if is_first else None,
+        "dns": list(repository.site.dns),
+        "domain": repository.site.domain,
+        "vlans": [{"device": vlan.device} for vlan in vlans],
+    }
+    files.append(NodeFile("link.network.j2", f"{NETWORKS}/{number}-{attachment.role}.network", link))
     for vlan in vlans:
-        base = f"/etc/systemd/network/{number}-{vlan.device}"
+        base = f"{NETWORKS}/{number}-{vlan.device}"
         address = node_address(repository, node.name, vlan.network.purpose)
-        files.append(renderer.file("vlan.netdev.j2", f"{base}.netdev", device=vlan.device, vlan=vlan.network.vlan))
-        files.append(renderer.file("vlan.network.j2", f"{base}.network", device=vlan.device, addresses=[address]))
+        tag = {"device": vlan.device, "vlan": vlan.network.vlan}
+        files.append(NodeFile("vlan.netdev.j2", f"{base}.netdev", tag))
+        files.append(NodeFile("vlan.network.j2", f"{base}.network", {"device": vlan.device, "addresses": [address]}))
     return files
 
 
-def _bond_files(
-    renderer: _Renderer, attachment: NetworkAttachment, device: str, macs: list[str], number: int
-) -> list[SeedFile]:
-    base = f"/etc/systemd/network/{number}-{device}"
+def _bond_files(attachment: NetworkAttachment, device: str, macs: list[str], number: int) -> list[NodeFile]:
+    base = f"{NETWORKS}/{number}-{device}"
+    ports = {"device": device, "macs": macs, "mtu": attachment.mtu}
     return [
-        renderer.file("bond.netdev.j2", f"{base}.netdev", device=device, mode=attachment.bond),
-        renderer.file("bond-port.network.j2", f"{base}-port.network", device=device, macs=macs, mtu=attachment.mtu),
+        NodeFile("bond.netdev.j2", f"{base}.netdev", {"device": device, "mode": attachment.bond}),
+        NodeFile("bond-port.network.j2", f"{base}-port.network", ports),
     ]
 
 

@@ -28,11 +28,8 @@ def rendered(files: Sequence[Mapping[str, str]]) -> Generator[StringCommand, Non
         host.noop("there is nothing to render")
         return
     states = answer(FileStates, paths=[item["path"] for item in files])
-    missing = [item for item in files if not _is_there(item, states.get(item["path"]))]
-    show_diff(line(f"file {item['path']}", _found(item, states.get(item["path"])), "as rendered") for item in missing)
-    for item in missing:
-        if host.state.config.DIFF:
-            _show_difference(item, is_there=item["path"] in states)
+    missing = differing(files, states)
+    show_differences(missing, states)
     if missing:
         paths = ", ".join(item["path"] for item in missing)
         yield StringCommand(
@@ -42,6 +39,22 @@ def rendered(files: Sequence[Mapping[str, str]]) -> Generator[StringCommand, Non
         )
     else:
         host.noop("all files are as rendered")
+
+
+def differing(files: Sequence[Mapping[str, str]], states: Mapping[str, FileState]) -> list[Mapping[str, str]]:
+    """Those of ``files`` that are not there as they should be."""
+    return [item for item in files if not _is_there(item, states.get(item["path"]))]
+
+
+def show_differences(
+    missing: Sequence[Mapping[str, str]], states: Mapping[str, FileState], surplus: Sequence[str] = ()
+) -> None:
+    """With ``--diff``: a line for each file, then the lines that change in it."""
+    lines = [line(f"file {item['path']}", _found(item, states.get(item["path"])), "as rendered") for item in missing]
+    show_diff([*lines, *(line(f"file {path}", "there", "absent") for path in surplus)])
+    if host.state.config.DIFF:
+        for item in missing:
+            _show_difference(item, is_there=item["path"] in states)
 
 
 def _is_there(item: Mapping[str, str], state: FileState | None) -> bool:
