@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.accepted_node import Node, accepted_node, add_blueprint, put
 from tests.loopback_ssh import LoopbackServer, ssh_server
 from tests.nvidia_text import GPUS, nvidia_smi
 
@@ -18,7 +19,7 @@ from metalwright.acceptance import run as acceptance_run
 from metalwright.acceptance.job import Job
 from metalwright.acceptance.run import AcceptanceResult, run_acceptance
 
-__all__ = ["ssh_server"]
+__all__ = ["accepted_node", "ssh_server"]
 
 KERNEL = {"kernel": [{"id": "release", "releases": [os.uname().release]}]}
 
@@ -49,11 +50,6 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     directory.mkdir()
     monkeypatch.setenv("PATH", f"{directory}:{os.environ['PATH']}")
     return directory
-
-
-def put(tools: Path, name: str, script: str) -> None:
-    (tools / name).write_text(f"#!/bin/sh\n{script}\n")
-    (tools / name).chmod(0o755)
 
 
 def gpu_checks(*names: str) -> dict[str, Any]:
@@ -117,6 +113,34 @@ def test_ap_02_a_metrics_endpoint_has_to_tell_of_now_and_of_every_gpu(
     result = judged(ssh_server, tmp_path, {"exporter": [check]})
     assert verdicts(result) == {"exporter:dcgm_exporter": verdict}
     assert said in why(result, "exporter:dcgm_exporter")
+
+
+ASKED = ("test: cold-restart, record: true", "test: boot-id, record: true", "test: cpu-hash, floor: 1, unit: MB/s")
+
+
+def test_ap_03_parts_are_counted_again_after_the_power_was_off(
+    accepted_node: Node, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Takes the power away where the blueprint asks for it, counts all parts again, and tests the boot that follows."""
+    directory = accepted_node.loaded.parent
+    add_blueprint(accepted_node.site.root, *ASKED)
+    counted = f"grep -q boot-a {directory}/boot_id && n=8 || n=7"
+    put(directory / "tools", "nvidia-smi", f'{counted}; for i in $(seq $n); do echo "GPU $i: H100"; done')
+    machine = accepted_node.site.machines["lab-1"].system
+
+    def boot() -> None:
+        (directory / "boot_id").write_text("boot-b\n")
+
+    machine.at_power_on = boot
+    code, certificate = accepted_node.accept(capsys)
+    tests = {test["name"]: test for test in certificate["tests"]}
+    assert (code, certificate["verdict"]) == (1, "FAIL")
+    assert (tests["cold-restart"]["verdict"], tests["cold-restart"]["why"]) == (
+        "FAIL",
+        "GPUs of the driver: 8 before, 7 after",
+    )
+    assert (certificate["boot"], tests["boot-id"]["why"]) == ("boot-b", "boot-b"), "the results belong to that boot"
+    assert machine.power_state == "On"
 
 
 @pytest.mark.parametrize("cut", ["before", "after"])

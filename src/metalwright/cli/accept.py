@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import uuid
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
+from metalwright.acceptance.catalogue import disturbs
 from metalwright.acceptance.validity import Validity
+from metalwright.cli.confirmation import confirm_interruption
 from metalwright.cli.context import CliContext, print_json
 from metalwright.cli.tables import print_table
 from metalwright.errors import AcceptanceError
@@ -18,8 +20,10 @@ from metalwright.model.certificate import Certificate
 from metalwright.model.wipe import WipeRecord
 from metalwright.runner.accepting import Accepting
 from metalwright.runner.certificates import authentic_certificate, authentic_wipe_record, validity
+from metalwright.runner.draining import may_carry_work
 from metalwright.runner.observe_bmc import BmcObserver
-from metalwright.workspace import open_workspace
+from metalwright.runner.taking import take_nodes
+from metalwright.workspace import Workspace, open_workspace
 
 
 def register(app: typer.Typer) -> None:
@@ -34,22 +38,39 @@ def register(app: typer.Typer) -> None:
 def accept(
     context: typer.Context,
     node: Annotated[str, typer.Argument(help="A node that was provisioned.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask, also where a workload may run.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the certificate.")] = False,
 ) -> int:
     """Run the acceptance tests of the node's blueprint now and issue a certificate; changes nothing on the node.
 
-    Exit 1 unless every required test passed.
+    Where its tests load the node or take its power away, and a workload may run, the node's name must be typed. Exit 1
+    unless every required test passed.
     """
     cli: CliContext = context.obj
     with open_workspace(cli.site) as workspace:
         workspace.repository.node(node)
-        accepting = Accepting(workspace, node, f"accept-{uuid.uuid4().hex[:8]}", BmcObserver(workspace, node))
-        accepting.accept()
-        certificate = accepting.certificate()
+        with take_nodes(workspace, (node,)) as taken:
+            taken.require_all()
+            _confirm(cli, workspace, node, yes=yes)
+            run = workspace.journal.runs.start("accept", sys.argv[1:]).id
+            accepting = Accepting(workspace, node, run, BmcObserver(workspace, node), taken.locks[node])
+            try:
+                accepting.accept()
+            except BaseException as error:  # also Ctrl-C: the run is over
+                workspace.journal.runs.finish(run, "failed", str(error).partition("\n")[0])
+                raise
+            certificate = accepting.certificate()
+            workspace.journal.runs.finish(run, "ok")
     if certificate is None:
         raise AcceptanceError("no certificate was issued", where=node, hint="see .metalwright/acceptance")
     _tell(cli, certificate, as_json, Validity())
     return 0 if certificate.verdict == "PASS" else 1
+
+
+def _confirm(cli: CliContext, workspace: Workspace, node: str, *, yes: bool) -> None:
+    if disturbs(workspace.blueprint(node)):
+        work = "the journal says that it joined the pool" if may_carry_work(workspace, node) else None
+        confirm_interruption(cli, node, "acceptance (its tests load or restart the node)", work, yes=yes)
 
 
 def verify(

@@ -309,18 +309,23 @@ class SoftwareObservation:
 
 @dataclass(frozen=True)
 class AcceptObservation:
-    """The certificate in force, and what happened since it was issued."""
+    """The certificate in force, and what happened since it was issued.
+
+    ``disturbs``: the tests load or restart the node, so that its workload has to leave.
+    """
 
     recipe: str
     certificate: Certificate | None
     is_valid: bool
     software_changed: bool
+    disturbs: bool = False
 
     def changes(self) -> tuple[Change, ...]:
         """Tests to run."""
         if self.is_valid and not self.software_changed:
             return ()
-        return (Change(phase=Phase.ACCEPT, what="run the acceptance tests", to=self.recipe),)
+        what = "run the acceptance tests"
+        return (Change(phase=Phase.ACCEPT, what=what, to=self.recipe, disruptive=self.disturbs),)
 
 
 @dataclass(frozen=True)

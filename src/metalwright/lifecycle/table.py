@@ -172,7 +172,7 @@ def _accept(seen: AcceptObservation, history: History) -> Decision:
     if seen.is_valid and certificate is not None and (history.count("accept") or not seen.software_changed):
         return Done({"verdict": certificate.verdict, "expires": certificate.expires.isoformat()})
     if not history.count("accept"):
-        return Act("accept", "run the acceptance tests", Effect.READ)
+        return Act("accept", "run the acceptance tests", Effect.RESET if seen.disturbs else Effect.READ)
     failures = [test for test in certificate.tests if test.verdict != "PASS"] if certificate else []
     return Failed(
         code="accept",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from metalwright.acceptance.burn_in.tests import BURN_IN
+from metalwright.acceptance.catalogue import COLD_RESTART, POWER, disturbs
 from metalwright.acceptance.certificate import make_certificate, sign, write_certificate
 from metalwright.acceptance.expectations import expectations
 from metalwright.acceptance.job import Job
@@ -21,6 +22,7 @@ from metalwright.acceptance.validity import changed_parts, parts_of
 from metalwright.acceptance.verdicts import certified_results
 from metalwright.errors import AcceptanceError, SshUnreachableError
 from metalwright.imaging.ordering import login_key, pinned_entry
+from metalwright.journal.locks import NodeLock
 from metalwright.lifecycle.observations import AcceptObservation, ReadyObservation
 from metalwright.loading.file_lock import exclusive
 from metalwright.loading.locks import read_known_good, write_known_good
@@ -30,13 +32,12 @@ from metalwright.model.certificate import Certificate, PowerFigures, TestResult,
 from metalwright.model.image import Stamp
 from metalwright.model.phase import NodeState
 from metalwright.runner.certificates import certificate_of, certificate_path, fleet_values
+from metalwright.runner.cold_restart import ColdRestart
 from metalwright.runner.deferrals import unheard, unsettled
 from metalwright.runner.observe_bmc import BmcObserver
 from metalwright.runner.observe_os import look_at_os
 from metalwright.runner.power_sampling import PowerSampling
 from metalwright.workspace import Workspace
-
-POWER = "power"
 
 
 @dataclass
@@ -47,6 +48,7 @@ class Accepting:
     node: str
     run: str
     bmc: BmcObserver
+    lock: NodeLock | None = None
 
     @property
     def directory(self) -> Path:
@@ -73,7 +75,8 @@ class Accepting:
             and not changed_parts(certificate.serials, parts_of(self.bmc.report()))
             and self._is_of_this_system(certificate)
         )
-        return AcceptObservation(recipe, certificate, is_valid, software_changed)
+        tests_disturb = disturbs(self.workspace.blueprint(self.node))
+        return AcceptObservation(recipe, certificate, is_valid, software_changed, tests_disturb)
 
     def observe_ready(self, deferred: tuple[str, ...]) -> ReadyObservation:
         """What no witness has settled, and whether the known-good tuple is recorded in git's lock and the journal."""
@@ -93,9 +96,13 @@ class Accepting:
             AcceptanceError: the system carries no stamp, so that nothing can be said about it.
         """
         stamp, boot = self._stamp()
-        result, power, more = self._measured(self._job(stamp))
         blueprint = self.workspace.blueprint(self.node)
-        tests = [*result.tests, *more, self._same_boot(boot)]
+        restarted = []
+        if any(test.test == COLD_RESTART for test in blueprint.acceptance):
+            restarted = [ColdRestart(self.workspace, self.node, self.run, self.lock).test()]
+            stamp, boot = self._stamp()  # what follows is tested on the boot after it
+        result, power, more = self._measured(self._job(stamp))
+        tests = [*result.tests, *restarted, *more, self._same_boot(boot)]
         certificate = make_certificate(
             node=self.node,
             serials=parts_of(self.bmc.report()),

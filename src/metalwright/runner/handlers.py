@@ -80,7 +80,7 @@ class NodeHandlers:
         purpose = self.purpose
         self.draining = Draining(self.workspace, self.node, purpose.run, purpose.is_rebuild, purpose.undrained)
         self.restarting = Restarting(self.workspace, self.node)
-        self.accepting = Accepting(self.workspace, self.node, self.purpose.run, self.bmc)
+        self.accepting = Accepting(self.workspace, self.node, self.purpose.run, self.bmc, self.lock)
 
     def observe(self, phase: Phase, deferred: tuple[str, ...]) -> Observation:
         """See :class:`metalwright.runner.turn.Handlers`."""
