@@ -21,6 +21,7 @@ from metalwright.model.package import (
 from metalwright.model.rack import Node
 from metalwright.model.repository import SiteRepository
 from metalwright.model.site import Site
+from metalwright.topology import node_labels
 
 KEYRING = "/etc/apt/keyrings/metalwright.asc"
 """Where a node keeps the public key of the package mirror."""
@@ -79,6 +80,7 @@ def node_data(repository: SiteRepository, node: Node) -> dict[str, Any]:
         "package_pins": [pin.to_json() for pin in package_pins(blueprint.software)],
         "agents": sorted(blueprint.software.agents),
         "called_packages": list(called_packages(blueprint.software)),
+        "labels": node_labels(repository, node),
         "firewall": blueprint.security.firewall,
         "patches": blueprint.security.patches,
         "kernel_args": list(blueprint.software.kernel_args),
@@ -113,6 +115,7 @@ def node_files(data: Data) -> Iterator[NodeFile]:
     yield from login_files(data["admins"])
     yield from sshd_files()
     yield from monitoring_files(data.get("agents", ()))
+    yield from label_files(data.get("labels", {}))
     yield from firewall_files(data["firewall"], data["open_tcp_ports"], data.get("scraped", NOBODY))
 
 
@@ -174,6 +177,12 @@ def monitoring_files(agents: Sequence[str]) -> Iterator[NodeFile]:
     if "disk_metrics" in agents:
         for timer in DISK_TIMERS:
             yield NodeFile("disk-timer.j2", f"{drop_ins}/{timer}.d/metalwright.conf")
+
+
+def label_files(labels: Data) -> Iterator[NodeFile]:
+    """Where the node stands and what it is, for programs on it and for its kubelet."""
+    yield NodeFile("labels.j2", "/etc/metalwright/labels", {"labels": labels})
+    yield NodeFile("kubelet.env.j2", "/etc/metalwright/kubelet.env", {"labels": labels})
 
 
 def firewall_files(firewall: str, open_tcp_ports: Sequence[int], scraped: Data) -> Iterator[NodeFile]:

@@ -37,6 +37,7 @@ COMMANDS: Mapping[str, CommandEntry] = MappingProxyType(
         "console": CommandEntry("console", "Reach the serial console of a node."),
         "sel": CommandEntry("sel", "Show or clear the event log of a node."),
         "addresses": CommandEntry("addresses", "Addresses of nodes: allocate, explain, export."),
+        "labels": CommandEntry("labels", "Labels and topology of nodes, for schedulers."),
         "monitoring": CommandEntry("monitoring", "What watches the fleet: alerts, Prometheus, dashboards."),
         "image": CommandEntry("image", "Images: build, add, list, verify."),
         "review": CommandEntry("review", "Say what a change will do to which nodes."),

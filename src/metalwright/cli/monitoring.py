@@ -12,6 +12,7 @@ import typer
 from rich.table import Table
 
 from metalwright.cli.context import CliContext, print_json
+from metalwright.cli.exported import write_export, write_files
 from metalwright.cli.tables import print_table
 from metalwright.errors import UsageError
 from metalwright.loading import load_site, write_atomically
@@ -20,14 +21,11 @@ from metalwright.monitoring import (
     check_with_programs,
     export_monitoring,
     read_alerts,
-    write_files,
 )
 from metalwright.runner.bmc_metrics import sweep_bmcs
 from metalwright.runner.metrics_server import MetricsServer
 from metalwright.secrets.value import redact
 from metalwright.workspace import open_workspace
-
-EXIT_DIFFERENCE = 2
 
 group = typer.Typer(
     name="monitoring", help="What watches the fleet: alerts, Prometheus, dashboards.", no_args_is_help=True
@@ -71,14 +69,7 @@ def export_command(
     """
     cli: CliContext = context.obj
     files = export_monitoring(cli.site, load_site(cli.site))
-    stale = [name for name, text in sorted(files.items()) if _text(directory / name) != text]
-    for name in stale:
-        typer.echo(f"{'would write' if check else 'wrote'} {directory / name}")
-    if not stale:
-        typer.echo(f"{len(files)} files are up to date", err=True)
-    if not check:
-        write_files(directory, {name: files[name] for name in stale})
-    return EXIT_DIFFERENCE if check and stale else 0
+    return write_export(directory, files, check=check)
 
 
 @group.command("check")
@@ -163,10 +154,3 @@ def _print_verdict(verdict: ProgramVerdict) -> None:
     typer.echo(f"{verdict.verdict:8}{verdict.command}")
     if verdict.verdict != "PASS":
         typer.echo(f"{verdict.told}\n", err=True)
-
-
-def _text(path: Path) -> str | None:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (FileNotFoundError, UnicodeDecodeError):
-        return None

@@ -9,6 +9,7 @@ from metalwright.acceptance.expectations import BASE_UNITS
 from metalwright.deploys.access import access
 from metalwright.deploys.firewall import firewall
 from metalwright.deploys.kernel import kernel
+from metalwright.deploys.labels import labels
 from metalwright.deploys.monitoring import monitoring
 from metalwright.deploys.networks import networks
 from metalwright.deploys.packages import packages
@@ -28,6 +29,7 @@ def software() -> None:
     time_synchronisation()
     access()
     monitoring()
+    labels()
     networks()
     firewall()
     running(name="Services", units=[*BASE_UNITS, *(pin["unit"] for pin in host.data.package_pins if pin["unit"])])

@@ -11,7 +11,7 @@ from metalwright.errors import LoadingError
 from metalwright.loading.files import inside
 
 RECIPE_TREES = ("deploys", "templates", "inventory/group_data")
-NOT_OF_NODES = ("templates/prometheus",)
+NOT_OF_NODES = ("templates/prometheus", "templates/orchestrator")
 """Inside them, but no part of any node: a threshold of an alert must not void certificates."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from metalwright.monitoring.alerts import AlertSet, read_alerts
 from metalwright.monitoring.export import export_monitoring
-from metalwright.monitoring.programs import ProgramVerdict, check_with_programs, write_files
+from metalwright.monitoring.programs import ProgramVerdict, check_with_programs
 from metalwright.monitoring.rules import render_rule_tests, render_rules
 from metalwright.monitoring.targets import scrape_targets
 
@@ -17,5 +17,4 @@ __all__ = [
     "render_rule_tests",
     "render_rules",
     "scrape_targets",
-    "write_files",
 ]

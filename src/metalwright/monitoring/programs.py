@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from metalwright.errors import LoadingError
-from metalwright.loading import write_atomically
 from metalwright.monitoring.export import ALERTMANAGER, PROMETHEUS, RULE_TESTS
 
 LIMIT_S = 120
@@ -32,17 +29,6 @@ class ProgramVerdict:
 def check_with_programs(directory: Path) -> tuple[ProgramVerdict, ...]:
     """Let each program judge its file below ``directory``, where ``monitoring export`` wrote."""
     return tuple(_check(directory, words) for words in CHECKS)
-
-
-def write_files(directory: Path, files: Mapping[str, str]) -> None:
-    """Write every file below ``directory``; raises LoadingError where it cannot."""
-    for name, text in files.items():
-        path = directory / name
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise LoadingError("cannot make the directory", where=str(path.parent), found=error.strerror) from error
-        write_atomically(path, text)
 
 
 def _check(directory: Path, words: tuple[str, ...]) -> ProgramVerdict:

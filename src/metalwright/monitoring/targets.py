@@ -9,6 +9,7 @@ from metalwright.model.blueprint import Blueprint
 from metalwright.model.package import agent_ports
 from metalwright.model.rack import Node, Rack
 from metalwright.model.repository import SiteRepository
+from metalwright.topology import host_address, leaves_of, rails_of
 
 WATCHED_STATES = frozenset({"ready", "held", "spare"})
 """Nodes in other states are not expected to answer."""
@@ -46,25 +47,6 @@ def target_labels(repository: SiteRepository, rack: Rack, node: Node, blueprint:
         "rails": ",".join(rails_of(blueprint)),
     }
     return {key: value for key, value in labels.items() if value}
-
-
-def leaves_of(rack: Rack, blueprint: Blueprint) -> tuple[str, ...]:
-    """The leaf switches that a node hangs on: those of its cabling, else the rack's own."""
-    cabled = tuple(dict.fromkeys(cable.to for cable in blueprint.cabling))
-    return cabled or tuple(switch.name for switch in rack.switches if switch.role == "leaf")
-
-
-def rails_of(blueprint: Blueprint) -> tuple[str, ...]:
-    """The numbers of the fabric rails that the blueprint attaches to, in their order."""
-    purposes = {purpose for attachment in blueprint.network for purpose in attachment.networks}
-    numbers = sorted(int(name.rpartition("-")[2]) for name in purposes if name.startswith("fabric-rail-"))
-    return tuple(str(number) for number in numbers)
-
-
-def host_address(repository: SiteRepository, node: Node) -> str | None:
-    """The node's own address on the network that it is managed by; None while it has none."""
-    network = repository.network_of_purpose("host-management")
-    return repository.addresses.of_node(node.name).get(network.name) if network is not None else None
 
 
 def _watched(repository: SiteRepository) -> Iterator[tuple[Rack, Node]]:

@@ -9,7 +9,7 @@ from metalwright.errors import LoadingError, UsageError
 from metalwright.loading.files import write_atomically
 from metalwright.loading.schemas import write_schemas
 
-_TREES = ("blueprints", "deploys", "templates", "runbooks")
+_TREES = ("blueprints", "deploys", "templates", "runbooks", "hooks")
 _DOT_FILES = {
     "gitignore": ".gitignore",
     "gitattributes": ".gitattributes",
@@ -68,7 +68,7 @@ def create_site(
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise LoadingError("cannot make the directory", where=str(path.parent), found=error.strerror) from error
-        write_atomically(path, data)
+        write_atomically(path, data, mode=0o755 if data.startswith(b"#!") else 0o644)
         written.append(relative)
     schemas = write_schemas(directory / "schemas")
     return (*written, *(path.relative_to(directory) for path in schemas))

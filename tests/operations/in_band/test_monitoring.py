@@ -136,6 +136,13 @@ def test_only_the_scraper_reaches_the_exporters(node: Machine) -> None:
     assert "tcp dport 22 accept" in rules
 
 
+def test_the_node_carries_its_labels_for_scripts_and_for_a_kubelet(node: Machine) -> None:
+    assert "lab.test/rack=rack-1\n" in node.run("cat /etc/metalwright/labels").stdout
+    line = node.run("cat /etc/metalwright/kubelet.env").stdout
+    assert line.startswith("METALWRIGHT_KUBELET_ARGS=--node-labels=lab.test/site=lab,lab.test/rack=rack-1,")
+    assert line.count("\n") == 1
+
+
 def test_a_second_run_changes_nothing(site: MachineSite) -> None:
     done = site.deploy("software")
     assert (done.code, done.changed) == (0, set()), done.text

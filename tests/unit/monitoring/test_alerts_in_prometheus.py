@@ -16,8 +16,9 @@ import pytest
 from tests.docs.console_blocks import ROOT
 from tests.unit.monitoring.traces import HEALTHY, STEP_S, Exporters, played
 
+from metalwright.cli.exported import write_files
 from metalwright.loading import load_site
-from metalwright.monitoring import export_monitoring, read_alerts, write_files
+from metalwright.monitoring import export_monitoring, read_alerts
 from metalwright.monitoring.rules import MINUTES
 
 ADDRESS = "127.104.1.1"

@@ -11,9 +11,10 @@ import pytest
 from tests.docs.console_blocks import ROOT
 from tests.unit.monitoring.traces import values_of
 
+from metalwright.cli.exported import write_files
 from metalwright.errors import LoadingError
 from metalwright.loading import load_site
-from metalwright.monitoring import check_with_programs, export_monitoring, read_alerts, write_files
+from metalwright.monitoring import check_with_programs, export_monitoring, read_alerts
 from metalwright.monitoring.rules import scaled
 
 ALERTS = read_alerts(ROOT)

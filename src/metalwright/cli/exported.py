@@ -1,0 +1,48 @@
+"""Rendered files that a command writes for other programs, or only compares with what is there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import typer
+
+from metalwright.errors import LoadingError
+from metalwright.loading import write_atomically
+
+EXIT_DIFFERENCE = 2
+
+
+def write_export(directory: Path, files: Mapping[str, str], *, check: bool) -> int:
+    """Write the files (path below ``directory`` → text) that differ from what is there; returns the exit code.
+
+    With ``check`` nothing is written, and the code is 2 where something would be. Scripts (``#!``) are executable.
+
+    Raises LoadingError where it cannot write.
+    """
+    stale = [name for name, text in sorted(files.items()) if _text(directory / name) != text]
+    for name in stale:
+        typer.echo(f"{'would write' if check else 'wrote'} {directory / name}")
+    if not stale:
+        typer.echo(f"{len(files)} files are up to date", err=True)
+    if not check:
+        write_files(directory, {name: files[name] for name in stale})
+    return EXIT_DIFFERENCE if check and stale else 0
+
+
+def write_files(directory: Path, files: Mapping[str, str]) -> None:
+    """Write every file below ``directory``; raises LoadingError where it cannot."""
+    for name, text in files.items():
+        path = directory / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise LoadingError("cannot make the directory", where=str(path.parent), found=error.strerror) from error
+        write_atomically(path, text, mode=0o755 if text.startswith("#!") else 0o644)
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (FileNotFoundError, UnicodeDecodeError):
+        return None
