@@ -1,14 +1,31 @@
-"""What firmware does for a UEFI HTTP boot: ask for the size, then load the program."""
+"""What firmware does for a UEFI HTTP boot (ask for the size, then load the program), and iPXE with a script."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
+from urllib.parse import urljoin
 
 import aiohttp
 
 _TIMEOUT_S = 60
 _AGENT = "UefiHttpBoot/1.0"
+
+
+async def fetch_by_script(url: str, mac: str, machine_dir: Path) -> Path | None:
+    """Read the iPXE script behind ``url`` as the machine with this MAC and load the kernel that it names, if any."""
+    timeout = aiohttp.ClientTimeout(total=_TIMEOUT_S, sock_connect=5)
+    try:
+        async with (
+            aiohttp.ClientSession(timeout=timeout) as client,
+            client.get(url, params={"mac": mac}) as answer,
+        ):
+            script = await answer.text() if answer.status == 200 else ""
+    except (aiohttp.ClientError, TimeoutError, OSError, ValueError):
+        return None
+    kernel = re.search(r"^kernel (\S+)", script, re.MULTILINE) if script.startswith("#!ipxe\n") else None
+    return None if kernel is None else await fetch_program(urljoin(url, kernel.group(1)), machine_dir)
 
 
 async def fetch_program(url: str, machine_dir: Path) -> Path | None:

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from metalwright.errors import LabError
-from metalwright.simulator.boot import CD, DISK_PREFIX, HTTP
+from metalwright.simulator.boot import CD, DISK_PREFIX, HTTP, PXE
 from metalwright.simulator.hardware import Exit, MachineListener, prepare_disks, write_description
-from metalwright.simulator.http_boot import fetch_program
+from metalwright.simulator.http_boot import fetch_by_script, fetch_program
 from metalwright.simulator.processes import end, spawn
 from metalwright.simulator.spec import MachineSpec
 
@@ -20,7 +20,7 @@ _BOOT_AREA_BYTES = 1024**2
 class MemoryMachine:
     """Power state in memory, disks as sparse files.
 
-    Booting from the CD or over HTTP runs ``boot_command``, booting from a disk runs ``disk_boot_command``; when the
+    Booting from the CD or the network runs ``boot_command``, booting from a disk runs ``disk_boot_command``; when the
     command ends the power goes off. Without a command the machine just stays on. A disk is bootable when its first
     MiB is not all zero. What the command prints goes to the console log.
     """
@@ -49,9 +49,8 @@ class MemoryMachine:
         if self._on:
             raise LabError("the machine is already running", where=self.spec.name)
         self._on = True
-        loaded = await fetch_program(http_uri, self.machine_dir) if HTTP in devices else None
-        self._loaded = loaded
-        self._media = loaded or media
+        self._loaded = await self._load(devices, http_uri)
+        self._media = self._loaded or media
         device = next((device for device in devices if self._is_bootable(device)), None)
         if device is None:
             if self.listener is not None:
@@ -64,6 +63,15 @@ class MemoryMachine:
         if command:
             self._process = await spawn(self._expand(command), self.console_path)
             self._watch = asyncio.create_task(self._wait(self._process))
+
+    async def _load(self, devices: Sequence[str], http_uri: str) -> Path | None:
+        """What the firmware loads over the network, where that comes first."""
+        nic = next(iter(self.spec.nics), None)
+        if HTTP in devices:
+            return await fetch_program(http_uri, self.machine_dir)
+        if PXE in devices and nic is not None and nic.ipxe_script:
+            return await fetch_by_script(nic.ipxe_script, nic.mac, self.machine_dir)
+        return None
 
     async def cut_power(self) -> None:
         """Kill the command and all that it started."""
@@ -103,7 +111,7 @@ class MemoryMachine:
             self.listener.machine_exited(why, detail)
 
     def _is_bootable(self, device: str) -> bool:
-        if device == HTTP:
+        if device in (HTTP, PXE):
             return self._loaded is not None
         if device == CD:
             return self._media is not None

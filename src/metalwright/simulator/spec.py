@@ -40,7 +40,7 @@ class NicSpec(_Spec):
     """One network port of the host on QEMU's user network; ``guest`` is the address that forwards lead to.
 
     ``tftp_root`` is a directory that QEMU's own DHCP server offers over TFTP, and ``bootfile`` the program in it that
-    a PXE boot starts.
+    a PXE boot starts. On the memory back end ``ipxe_script`` is the URL that DHCP would name to iPXE.
     """
 
     mac: str
@@ -51,6 +51,7 @@ class NicSpec(_Spec):
     forwards: tuple[ForwardSpec, ...] = ()
     tftp_root: str | None = None
     bootfile: str | None = None
+    ipxe_script: str | None = None
 
 
 class BmcSpec(_Spec):

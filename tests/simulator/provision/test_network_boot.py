@@ -39,3 +39,30 @@ def test_a_node_without_virtual_media_is_written_once_over_http_even_if_its_bmc_
         assert ordered["detail"] == {"method": "uefi-http"}
         assert [path.suffix for path in (site.state / "media").iterdir()] == [".efi"]
         assert "/m/" not in text + json.dumps(events)
+
+
+PXE_ONLY = Options(
+    bmc={"has_virtual_cd": False, "boot_targets": ("None", "Hdd", "Pxe")},
+    methods=("virtual-media", "uefi-http", "pxe"),
+    edits=(("inventory/site.yaml", "admins:", "network_boot: {pxe: true}\nadmins:"),),
+)
+
+
+@pytest.mark.long
+def test_a_node_whose_bmc_offers_pxe_alone_is_written_once_where_the_site_allows_it(
+    tmp_path: Path, tiny_image: tuple[Path, str]
+) -> None:
+    with world(tmp_path, "127.106", tiny_image, PXE_ONLY) as site:
+        site.edit("inventory/site.yaml", "{pxe: true}", "{pxe: false}")
+        code, text = site.provision()
+        assert code == 1
+        assert "pxe: site.yaml does not allow it (network_boot.pxe)" in text, text
+        site.edit("inventory/site.yaml", "{pxe: false}", "{pxe: true}")
+        site.lab.set_fault("lab-1", "override-kept")
+        code, text = site.provision()
+        assert code == 0, text
+        # The firmware asked the network at both boots; the second time no run waited for it.
+        assert devices(site) == ["pxe", "disk"]
+        assert site.stamp(site.machine) is not None
+        events = site.journal(site.machine)["events"]
+        assert [event["detail"] for event in events if event["what"] == "boot medium ordered"] == [{"method": "pxe"}]

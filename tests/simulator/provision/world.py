@@ -25,7 +25,7 @@ from metalwright.imaging.agent.stamp import decode_stamp, read_stamp_area
 from metalwright.imaging.catalogue import ImageCatalogue, Provenance
 from metalwright.imaging.image_trust import site_image_signer
 from metalwright.imaging.ramdisk import RamdiskRecipe, _base_digest, _base_dir
-from metalwright.loading import SitePaths, release
+from metalwright.loading import SitePaths, load_site, release
 from metalwright.model.image import Image
 from metalwright.simulator.lab import Lab
 from metalwright.simulator.spec import LabSpec
@@ -242,10 +242,18 @@ def _lab_spec(demo: DemoSite, options: Options) -> LabSpec:
         boot_command=(sys.executable, "-m", "metalwright.imaging.agent", *agent),
         **options.changes,
     )
+    server = load_site(demo.root).site.boot_server
+    script = f"http://{server.address_for_node}:{server.http_port}/pxe/boot.ipxe"
     spec = spec.model_copy(
         update={
             "machines": tuple(
-                item.model_copy(update={"bmc": item.bmc.model_copy(update=dict(options.bmc))}) for item in spec.machines
+                item.model_copy(
+                    update={
+                        "bmc": item.bmc.model_copy(update=dict(options.bmc)),
+                        "nics": tuple(nic.model_copy(update={"ipxe_script": script}) for nic in item.nics),
+                    }
+                )
+                for item in spec.machines
             )
         }
     )
