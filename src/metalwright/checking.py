@@ -17,6 +17,7 @@ from metalwright.acceptance.offline import acceptance_errors, floor_warnings
 from metalwright.allocations import reallocate
 from metalwright.bios import find_problems
 from metalwright.errors import AddressError, LoadingError
+from metalwright.lifecycle.boot_method import barred_methods
 from metalwright.loading import SitePaths, SiteReading, load_model, read_site
 from metalwright.loading.collection import paused_collection
 from metalwright.model.blueprint import Blueprint
@@ -44,6 +45,7 @@ def _examine(root: Path, today: date) -> SiteReading:
         *bios_errors(paths, reading.repository),
         *stacks.errors,
         *acceptance_errors(paths, reading.repository),
+        *boot_errors(paths, reading.repository),
     ]
     warnings = [*reading.warnings, *stacks.warnings, *floor_warnings(paths, reading.repository)]
     try:
@@ -116,6 +118,24 @@ def bios_errors(paths: SitePaths, repository: SiteRepository) -> Iterator[Loadin
             for error in _bios_of(paths, ref, blueprint, registry_path):
                 error.rule = "bios"
                 yield error
+
+
+def boot_errors(paths: SitePaths, repository: SiteRepository) -> Iterator[LoadingError]:
+    """Nodes that cannot be imaged whatever their BMC offers: site or node rule out each declared way to boot."""
+    for node in repository.nodes():
+        declared = repository.blueprint_of(node.name).boot.method
+        barred = barred_methods(repository.site, node)
+        if node.state == "retired" or not all(method in barred for method in declared):
+            continue
+        source = load_model(paths.blueprint(node.blueprint), Blueprint, root=paths.root)
+        error = LoadingError(
+            f"{node.name} can be booted in no way that its blueprint declares",
+            where=source.where("boot", "method"),
+            found="; ".join(f"{method}: {barred[method]}" for method in declared),
+            hint="docs/how-to/boot-over-the-network.md",
+        )
+        error.rule = "boot"
+        yield error
 
 
 def _bios_of(paths: SitePaths, ref: str, blueprint: Blueprint, path: Path) -> Iterator[LoadingError]:

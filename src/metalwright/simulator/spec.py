@@ -40,7 +40,9 @@ class NicSpec(_Spec):
     """One network port of the host on QEMU's user network; ``guest`` is the address that forwards lead to.
 
     ``tftp_root`` is a directory that QEMU's own DHCP server offers over TFTP, and ``bootfile`` the program in it that
-    a PXE boot starts. On the memory back end ``ipxe_script`` is the URL that DHCP would name to iPXE.
+    a PXE boot starts. With ``tap``, the name of a network device of this machine, the port is on that instead, and
+    whatever listens there is the node's network. On the memory back end ``ipxe_script`` is the URL that DHCP would
+    name to iPXE.
     """
 
     mac: str
@@ -51,6 +53,7 @@ class NicSpec(_Spec):
     forwards: tuple[ForwardSpec, ...] = ()
     tftp_root: str | None = None
     bootfile: str | None = None
+    tap: str | None = None
     ipxe_script: str | None = None
 
 

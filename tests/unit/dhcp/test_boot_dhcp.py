@@ -106,3 +106,30 @@ def test_a_node_that_cannot_be_in_it_is_told_with_the_reason(tmp_path: Path) -> 
     assert site.run("addresses", "allocate").code == 0
     run = site.run("addresses", "export", "--for", "boot", "--format", "kea", "--node", "n1")
     assert "n1: no port of role host has a MAC in the rack file" in run.err
+
+
+@pytest.mark.parametrize(
+    ("settings", "ports", "said"),
+    [
+        ("", True, "pxe: site.yaml does not allow it (network_boot.pxe)"),
+        (PXE, False, "pxe: the node declares no port MAC, or neither serial nor UUID"),
+        (PXE, True, None),
+    ],
+)
+def test_check_refuses_a_node_that_site_or_rack_file_keep_from_booting(
+    settings: str, ports: bool, said: str | None, tmp_path: Path
+) -> None:
+    port = {"ports": [{"mac": "52:54:00:1a:00:01", "role": "host"}]} if ports else {}
+    site = with_network(site_with(tmp_path, [{**node(1), **port}]))
+    blueprint = tmp_path / "blueprints/lab-vm/1.0.0.yaml"
+    blueprint.write_text(blueprint.read_text() + "boot: {method: [pxe]}\n")
+    site_file = tmp_path / "inventory/site.yaml"
+    site_file.write_text(site_file.read_text() + settings)
+    assert site.run("addresses", "allocate").code == 0
+    run = site.run("check")
+    if said is None:
+        assert "can be booted in no way" not in run.out
+    else:
+        assert run.code == 2
+        assert said in run.out
+        assert "blueprints/lab-vm/1.0.0.yaml" in run.out

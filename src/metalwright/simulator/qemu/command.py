@@ -117,12 +117,15 @@ def _disk(number: int, disk: DiskSpec, path: Path, boot_index: int | None) -> li
 
 
 def _nic(number: int, nic: NicSpec, boot_index: int | None) -> list[str]:
+    device = f"{nic.model},netdev=net{number},mac={nic.mac},romfile={_boot_index(boot_index)}"
+    if nic.tap is not None:
+        tap = f"tap,id=net{number},ifname={_escape(nic.tap)},script=no,downscript=no"
+        return ["-netdev", tap, "-device", device]
     options = [f"user,id=net{number}", f"net={nic.net}", f"host={nic.host}", "ipv6=off"]
     for forward in nic.forwards:
         options.append(f"hostfwd=tcp:{forward.listen}-{nic.guest or ''}:{forward.guest_port}")
     if nic.tftp_root and nic.bootfile:
         options += [f"tftp={_escape(nic.tftp_root)}", f"bootfile={_escape(nic.bootfile)}"]
-    device = f"{nic.model},netdev=net{number},mac={nic.mac},romfile={_boot_index(boot_index)}"
     return ["-netdev", ",".join(options), "-device", device]
 
 
