@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from metalwright.accelerators.packages import POLICY_UNIT, accelerator_data
 from metalwright.model.blueprint import Blueprint
 from metalwright.model.package import (
     AGENT_PACKAGES,
@@ -81,6 +82,7 @@ def node_data(repository: SiteRepository, node: Node) -> dict[str, Any]:
         "agents": sorted(blueprint.software.agents),
         "called_packages": list(called_packages(blueprint.software)),
         "labels": node_labels(repository, node),
+        "accelerator": accelerator_data(blueprint),
         "firewall": blueprint.security.firewall,
         "patches": blueprint.security.patches,
         "kernel_args": list(blueprint.software.kernel_args),
@@ -108,9 +110,10 @@ def open_ports(site: Site, blueprint: Blueprint) -> dict[str, Any]:
 def node_files(data: Data) -> Iterator[NodeFile]:
     """All of them; ``data`` as :func:`node_data` has it."""
     yield from apt_files(data["package_pins"], data.get("apt_sources", ()))
-    yield from patch_files(data["patches"], data["package_pins"])
+    yield from patch_files(data["patches"], all_pins(data["package_pins"], data.get("accelerator")))
     yield from kernel_files(data["sysctl"], data["cpu_governor"])
     yield KEPT_KERNEL
+    yield from accelerator_files(data.get("accelerator"))
     yield from time_files(data["ntp_servers"])
     yield from login_files(data["admins"])
     yield from sshd_files()
@@ -128,6 +131,11 @@ def apt_files(package_pins: Sequence[Data], apt_sources: Sequence[str]) -> Itera
         yield NodeFile("sources.list.j2", "/etc/apt/sources.list", {"apt_sources": apt_sources})
 
 
+def all_pins(package_pins: Sequence[Data], accelerator: Data | None) -> list[Data]:
+    """Pins of the blueprint's own packages and of its accelerator's."""
+    return [*package_pins, *(accelerator["pins"] if accelerator is not None else ())]
+
+
 def patch_files(patches: str, package_pins: Sequence[Data]) -> Iterator[NodeFile]:
     """unattended-upgrades: security patches of everything but what is pinned and the kernel, or none at all."""
     values = {"patches": patches, "pinned": [pin["name"] for pin in package_pins]}
@@ -143,6 +151,26 @@ def kernel_files(sysctl: Data, cpu_governor: str | None) -> Iterator[NodeFile]:
 
 KEPT_KERNEL = NodeFile("kernel.preferences.j2", "/etc/apt/preferences.d/metalwright-kernel")
 """Which kernel apt may install; the node fills in the release that runs."""
+
+
+def accelerator_files(setup: Data | None) -> Iterator[NodeFile]:
+    """Which module may drive the GPUs, what is loaded at boot, the versions of the stack, the policy of every boot."""
+    if setup is None:
+        return
+    if setup["rivals"]:
+        path = "/etc/modprobe.d/metalwright-accelerator.conf"
+        yield NodeFile("accelerator.modprobe.j2", path, {"rivals": setup["rivals"]})
+    yield NodeFile(
+        "accelerator.modules.j2", "/etc/modules-load.d/metalwright-accelerator.conf", {"load": setup["load"]}
+    )
+    pins = [{"name": pin["name"], "pattern": PackagePin.model_validate(pin).pattern} for pin in setup["pins"]]
+    family = "*nvidia* libcuda1 libnvcuvid1" if setup["vendor"] == "nvidia" else "amdgpu-dkms-firmware"
+    values = {"pins": pins, "family": family, "version": setup["version"]}
+    yield NodeFile("accelerator.preferences.j2", "/etc/apt/preferences.d/metalwright-accelerator", values)
+    if setup["vendor"] == "amd":
+        yield NodeFile("amdgpu.rules.j2", "/etc/udev/rules.d/70-metalwright-amdgpu.rules")
+    if setup["commands"]:
+        yield NodeFile("gpu.service.j2", f"/etc/systemd/system/{POLICY_UNIT}", {"commands": setup["commands"]})
 
 
 def time_files(ntp_servers: Sequence[str]) -> Iterator[NodeFile]:

@@ -32,7 +32,15 @@ def test_every_file_of_running_nodes_is_in_the_table_that_a_review_reads() -> No
     admins = [{"name": "a", "authorized_keys": []}]
     data = {"package_pins": (), "apt_sources": ["deb x"], "ntp_servers": (), "admins": admins, "agents": AGENT_PACKAGES}
     kernel = {"sysctl": {}, "cpu_governor": "performance", "patches": "none"}
-    declared = {item.template for item in node_files({**data, **kernel, "firewall": "none", "open_tcp_ports": ()})}
+    stacks = [
+        {"vendor": vendor, "rivals": ["x"], "load": ["x"], "pins": [], "version": "1", "commands": ["x"]}
+        for vendor in ("nvidia", "amd")
+    ]
+    declared = {
+        item.template
+        for stack in stacks
+        for item in node_files({**data, **kernel, "accelerator": stack, "firewall": "none", "open_tcp_ports": ()})
+    }
     there = {path.relative_to(ROOT / "templates/node").as_posix() for path in (ROOT / "templates/node").rglob("*.j2")}
     assert declared == there, "declare the file in src/metalwright/node_files.py, so that reviews show what it becomes"
 

@@ -40,6 +40,24 @@ def checked(site: Path, capsys: pytest.CaptureFixture[str], *changes: tuple[str,
 @pytest.mark.parametrize(
     ("change", "told"),
     [
+        (("version: 1.7.28", "version: 1.6.20"), "this containerd cannot give containers devices by CDI"),
+        (("container_toolkit: 1.18.0", "container_toolkit: 1.11.0"), "cannot write CDI specifications"),
+    ],
+)
+def test_dr_02_containers_get_their_gpus_by_cdi_alone(
+    site: Path, capsys: pytest.CaptureFixture[str], change: tuple[str, str], told: str
+) -> None:
+    """Gives GPUs to containers by CDI, which a reload does not touch, and refuses programs that are too old for it.
+
+    Acceptance runs no container of its own.
+    """
+    code, out = checked(site, capsys, change)
+    assert (code, told in out) == (2, True), out
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
         ((H100, H100.replace("fabric_manager: true, ", "")), "8 × H100 SXM has an NVSwitch"),
         (("model: H100 SXM 80GB", "model: H100 PCIe 80GB"), "8 × H100 PCIe has no NVSwitch"),
     ],

@@ -92,12 +92,14 @@ def machine_site(
     site: str = SITE,
     software: str | None = None,
     security: str | None = None,
+    blueprint: str | None = None,
     setup: str = "",
     node: str = "",
 ) -> MachineSite:
     """A site of machines that answer on SSH. ``setup`` runs in each before its first boot, ``node`` are further
-    lines of each node's record. ``software`` and ``security`` replace those sections of the blueprint ``lab-vm``."""
-    blueprint = "lab-vm@1.0.0" if software is None and security is None else "lab-own@1.0.0"
+    lines of each node's record. ``software`` and ``security`` replace those sections of the blueprint ``lab-vm``;
+    ``blueprint`` names one that the test writes itself."""
+    blueprint = blueprint or ("lab-vm@1.0.0" if software is None and security is None else "lab-own@1.0.0")
     machines, nodes, allocations = {}, [], []
     key = ensure_private_key(root.parent / "key")
     public = subprocess.run(["ssh-keygen", "-y", "-f", str(key)], check=True, capture_output=True, text=True).stdout
@@ -111,7 +113,7 @@ def machine_site(
     create_site(root, inventory={"site.yaml": site, "networks.yaml": NETWORKS, "racks/rack-1.yaml": rack})
     for template in (root / "templates/seed").glob("*.network.j2"):  # the port of a machine has no permanent address
         template.write_text(template.read_text(encoding="utf-8").replace("PermanentMACAddress", "MACAddress"))
-    if blueprint != "lab-vm@1.0.0":
+    if blueprint == "lab-own@1.0.0":
         write_blueprint(root, software, security)
     write_addresses(root / "inventory/addresses.lock", AddressLock(allocations=tuple(allocations)))
     made = MachineSite(root, segment, machines)

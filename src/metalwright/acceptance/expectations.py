@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from metalwright.accelerators.packages import accelerator_pins, accelerator_setup
 from metalwright.acceptance.catalogue import KNOWN_TESTS
 from metalwright.acceptance.exporters import GPU_EXPORTERS
 from metalwright.acceptance.gpu_health import gpu_checks
@@ -14,7 +15,7 @@ from metalwright.matching.memory import module_size_gib
 from metalwright.matching.witnesses import witness_of
 from metalwright.model.blueprint import Blueprint, Hardware, Software
 from metalwright.model.image import Image, Stamp
-from metalwright.model.package import agent_ports, package_pins, served_ports
+from metalwright.model.package import PackagePin, agent_ports, package_pins, served_ports
 from metalwright.model.rack import Node
 from metalwright.model.site import Site
 
@@ -61,7 +62,7 @@ def expectations(
         **_kernel_settings(blueprint.software),
         "address": [{"id": link.network, **link.to_json()} for link in links],
         "time": [{"id": "ntp", "servers": list(site.ntp)}],
-        "package": [{"id": pin.name, **pin.to_json()} for pin in package_pins(blueprint.software)],
+        "package": [{"id": pin.name, **pin.to_json()} for pin in _pins(blueprint)],
         "service": [{"id": unit.removesuffix(".service"), "unit": unit} for unit in _units(blueprint)],
         "user": [{"id": user.name, **user.to_json()} for user in site.admins],
         "sshd": [{"id": key, "value": value} for key, value in SSHD_SETTINGS.items()],
@@ -89,7 +90,13 @@ def check_name(kind: str, check_id: str) -> str:
 
 
 def _units(blueprint: Blueprint) -> list[str]:
-    return [*BASE_UNITS, *(pin.unit for pin in package_pins(blueprint.software) if pin.unit)]
+    setup = accelerator_setup(blueprint)
+    named = [pin.unit for pin in package_pins(blueprint.software) if pin.unit is not None]
+    return [*BASE_UNITS, *named, *(setup.units if setup is not None else ())]
+
+
+def _pins(blueprint: Blueprint) -> tuple[PackagePin, ...]:
+    return (*package_pins(blueprint.software), *accelerator_pins(blueprint))
 
 
 def _kernel(image: Image | None) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from metalwright.accelerators.packages import accelerator_pins
 from metalwright.cli.context import CliContext, print_json
 from metalwright.errors import UsageError
 from metalwright.imaging.apt_sources import read_apt_sources
@@ -58,7 +59,7 @@ def _mirror(cli: CliContext, blueprint: Blueprint, key: PackageKey) -> dict[str,
     image = ImageCatalogue(SitePaths(cli.site).images).get(blueprint.image.name, blueprint.image.version)
     suite = load_recipe(cli.site / "templates", blueprint.image.name).suite
     fetched = fetch_packages(
-        package_pins(blueprint.software),
+        (*package_pins(blueprint.software), *accelerator_pins(blueprint)),
         cache_dir() / PACKAGES_DIRECTORY,
         sources=read_apt_sources(suite),
         installed=image.packages,

@@ -11,23 +11,18 @@ from metalwright.operations.apt import pinned
 from metalwright.operations.files import rendered
 
 
+@deploy("Package sources", data_defaults={"package_pins": [], "apt_sources": [], "apt_keyring": None})
+def package_sources() -> None:
+    """apt's settings, sources and version pins. Without ``apt_sources`` the image's own sources stay."""
+    rendered(name="apt settings, sources and pins", files=_apt_files())
+
+
 @deploy(
     "Packages",
-    data_defaults={
-        "package_pins": [],
-        "test_packages": [],
-        "called_packages": [],
-        "apt_sources": [],
-        "apt_keyring": None,
-        "allow_downgrade": False,
-    },
+    data_defaults={"package_pins": [], "test_packages": [], "called_packages": [], "allow_downgrade": False},
 )
 def packages() -> None:
-    """apt's settings, sources and version pins; then the pinned packages, chrony, and what agents and tests call.
-
-    Without ``apt_sources`` the image's own sources stay.
-    """
-    rendered(name="apt settings, sources and pins", files=_apt_files())
+    """The pinned packages, chrony, and what agents and tests call."""
     pinned(
         name="Pinned packages",
         pins=host.data.package_pins,

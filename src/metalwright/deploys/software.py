@@ -6,13 +6,14 @@ from pyinfra import host
 from pyinfra.api import deploy
 
 from metalwright.acceptance.expectations import BASE_UNITS
+from metalwright.deploys.accelerator import accelerator
 from metalwright.deploys.access import access
 from metalwright.deploys.firewall import firewall
 from metalwright.deploys.kernel import kernel
 from metalwright.deploys.labels import labels
 from metalwright.deploys.monitoring import monitoring
 from metalwright.deploys.networks import networks
-from metalwright.deploys.packages import packages
+from metalwright.deploys.packages import package_sources, packages
 from metalwright.deploys.patches import patches
 from metalwright.deploys.time import time_synchronisation
 from metalwright.operations.preflight import deployed_node
@@ -23,8 +24,10 @@ from metalwright.operations.systemd import running
 def software() -> None:
     """All of it, in order; a second run changes nothing."""
     deployed_node(name="The right system, as root", node=host.data.node)
-    packages()
+    package_sources()
     kernel()
+    accelerator()
+    packages()
     patches()
     time_synchronisation()
     access()
@@ -32,4 +35,5 @@ def software() -> None:
     labels()
     networks()
     firewall()
-    running(name="Services", units=[*BASE_UNITS, *(pin["unit"] for pin in host.data.package_pins if pin["unit"])])
+    units = [pin["unit"] for pin in host.data.package_pins if pin["unit"] is not None]
+    running(name="Services", units=[*BASE_UNITS, *units])

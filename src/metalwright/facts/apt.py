@@ -9,6 +9,7 @@ from pyinfra.api import QuoteString, StringCommand
 from pyinfra.api.exceptions import FactProcessError
 
 from metalwright.facts.answers import NodeFact
+from metalwright.model.package import upstream_versions
 
 
 class InstalledPackage(TypedDict):
@@ -56,3 +57,24 @@ class PackageCandidates(NodeFact[dict[str, tuple[str, ...]]]):
             if line.startswith("candidate:") and len(words) == 3 and words[1] not in found.get(words[0], ()):
                 found[words[0]] = (*found.get(words[0], ()), words[1])
         return found
+
+
+class PackageFamily(NodeFact[dict[str, bool]]):
+    """Installed packages of one upstream version → whether they are held. They go together: a driver's libraries."""
+
+    def command(self, version: str) -> StringCommand:
+        """Every installed package; the version is compared here."""
+        query = "dpkg-query --show --showformat 'package:${db:Status-Abbrev}|${Package}|${Version}\\n'"
+        return StringCommand(query, "; echo", QuoteString(f"family:{version}"))
+
+    def process(self, output: list[str]) -> dict[str, bool]:
+        """``package:STATE|NAME|VERSION`` lines and the closing one."""
+        versions = [line.removeprefix("family:") for line in output if line.startswith("family:")]
+        if not versions:
+            raise FactProcessError(f"dpkg-query gave no answer: {output[-3:]}")
+        rows = [line.removeprefix("package:").split("|") for line in output if line.startswith("package:")]
+        return {
+            name: state[:1] == "h"
+            for state, name, version in rows
+            if state[1:2] == "i" and versions[0] in upstream_versions(version)
+        }

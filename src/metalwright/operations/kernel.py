@@ -12,10 +12,10 @@ from pyinfra.api import QuoteString, StringCommand
 from metalwright.errors import DeployError
 from metalwright.facts.files import FileStates
 from metalwright.facts.kernel import Governors, KernelArguments, KernelPackages, Sysctls
-from metalwright.model.node_paths import RESTART_REASONS
 from metalwright.operations.differences import line, show_diff
 from metalwright.operations.failure import Commands, answer, node_operation
 from metalwright.operations.files import archive
+from metalwright.operations.restart import ask_for_restart
 
 RELEASE = "@KERNEL_RELEASE@"
 """What stands for the running kernel in a template."""
@@ -129,18 +129,9 @@ def arguments(wanted: Sequence[str], program: str) -> Commands:
         yield StringCommand("python3", QuoteString(program), "set", *map(QuoteString, words))
     if not is_running:
         reason = f"kernel arguments {_words(words)} instead of {_words(found['running'])}"
-        yield from asked_restart(reason)
+        yield ask_for_restart(reason)
     elif is_set:
         host.noop("the kernel was started with its arguments")
-
-
-def asked_restart(reason: str) -> Commands:
-    """Yield what asks for a restart of the system, once however often it is asked."""
-    text, directory = QuoteString(reason), RESTART_REASONS.rpartition("/")[0]
-    yield StringCommand(
-        f"mkdir -p {directory}; grep --quiet --line-regexp --fixed-strings --", text, RESTART_REASONS, "2>/dev/null",
-        "|| echo", text, f">> {RESTART_REASONS}",
-    )  # fmt: skip
 
 
 def _words(words: Sequence[str]) -> str:
