@@ -17,6 +17,7 @@ from metalwright.acceptance.offline import acceptance_errors, floor_warnings
 from metalwright.allocations import reallocate
 from metalwright.bios import find_problems
 from metalwright.errors import AddressError, LoadingError
+from metalwright.imaging.boot_chain import boot_chain_errors
 from metalwright.lifecycle.boot_method import barred_methods
 from metalwright.loading import SitePaths, SiteReading, load_model, read_site
 from metalwright.loading.collection import paused_collection
@@ -43,6 +44,7 @@ def _examine(root: Path, today: date) -> SiteReading:
     paths, stacks = SitePaths(root), accelerator_findings(SitePaths(root), reading.repository, today)
     errors = [
         *bios_errors(paths, reading.repository),
+        *boot_chain_errors(paths, reading.repository),
         *stacks.errors,
         *acceptance_errors(paths, reading.repository),
         *boot_errors(paths, reading.repository),

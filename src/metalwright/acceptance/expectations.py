@@ -59,6 +59,7 @@ def expectations(
         "hostname": [{"id": "name", "hostname": node.name, "fqdn": f"{node.name}.{site.domain}"}],
         "stamp": [{"id": "stamp", "stamp": stamp.to_json()}],
         "kernel": _kernel(image),
+        "secure_boot": [{"id": "enabled"}] if blueprint.boot.secure_boot else [],
         **_kernel_settings(blueprint.software),
         "address": [{"id": link.network, **link.to_json()} for link in links],
         "time": [{"id": "ntp", "servers": list(site.ntp)}],

@@ -8,10 +8,11 @@ from __future__ import annotations
 import tempfile
 import uuid
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-from metalwright.imaging.efi_file_system import write_efi_file_system
+from metalwright.imaging.efi_file_system import DEFAULT_PROGRAM, write_efi_file_system
 from metalwright.imaging.programs import run_program
+from metalwright.imaging.signed_boot import SignedBoot, boot_menu, require_signed
 from metalwright.imaging.unified_kernel_image import write_unified_kernel_image
 
 _MIB: Final = 1 << 20
@@ -23,9 +24,13 @@ _ID_NAMESPACE: Final = uuid.UUID("5f1e9c3a-6d5b-4f0e-9a52-8f3f5c0d7b11")
 
 
 def write_disk_image(
-    out: Path, *, ref: str, root_file_system: Path, kernel: Path, initramfs: Path | None, cmdline: str, esp_mib: int
-) -> None:
-    """Write the raw image. Identifiers are derived from ``ref``; raises :class:`ImageError`."""
+    out: Path, *, ref: str, root_file_system: Path, kernel: Path, initramfs: Path | None, cmdline: str, esp_mib: int,
+    signed: SignedBoot | None = None,
+) -> None:  # fmt: skip
+    """Write the raw image, which starts as a unified kernel image, or with ``signed`` through shim and GRUB.
+
+    Identifiers are derived from ``ref``. Raises :class:`ImageError`, also for an unsigned kernel with ``signed``.
+    """
     root_guid = uuid.uuid5(_ID_NAMESPACE, f"{ref}/root")
     esp_end = _MIB + esp_mib * _MIB
     root_bytes = -(-root_file_system.stat().st_size // _MIB) * _MIB
@@ -40,17 +45,44 @@ def write_disk_image(
     )
     run_program(["sfdisk", "--quiet", str(out)], where=str(out), stdin=table)
     with tempfile.TemporaryDirectory(dir=out.parent) as scratch:
-        efi, esp = Path(scratch) / "BOOTX64.EFI", Path(scratch) / "esp.img"
-        write_unified_kernel_image(
-            efi,
-            kernel=kernel,
-            cmdline=f"root=PARTUUID={root_guid} rootfstype=ext4 rw {cmdline}",
-            initrd=initramfs.read_bytes() if initramfs else None,
-            title=ref,
-        )
-        write_efi_file_system(esp, efi, esp_mib * _MIB)
+        started = _Started(ref, kernel, initramfs, f"root=PARTUUID={root_guid} rootfstype=ext4 rw {cmdline}")
+        esp = Path(scratch) / "esp.img"
+        files = _unsigned(Path(scratch), started) if signed is None else _signed(Path(scratch), started, signed)
+        write_efi_file_system(esp, files, esp_mib * _MIB)
         copy_sparse(esp, out, _MIB)
     copy_sparse(root_file_system, out, esp_end)
+
+
+class _Started(NamedTuple):
+    """What firmware is to start in the end."""
+
+    title: str
+    kernel: Path
+    initramfs: Path | None
+    cmdline: str
+
+
+def _unsigned(scratch: Path, started: _Started) -> dict[str, Path]:
+    efi = scratch / "BOOTX64.EFI"
+    initrd = started.initramfs.read_bytes() if started.initramfs else None
+    write_unified_kernel_image(efi, kernel=started.kernel, cmdline=started.cmdline, initrd=initrd, title=started.title)
+    return {DEFAULT_PROGRAM: efi}
+
+
+def _signed(scratch: Path, started: _Started, signed: SignedBoot) -> dict[str, Path]:
+    """GRUB's signed program for disks looks for its configuration in ``/EFI/debian`` of its own partition."""
+    require_signed(started.kernel, f"kernel of {started.title}")
+    files = {
+        DEFAULT_PROGRAM: signed.shim,
+        "EFI/BOOT/grubx64.efi": signed.disk_loader,
+        "EFI/debian/grub.cfg": scratch / "grub.cfg",
+        "metalwright/vmlinuz": started.kernel,
+    }
+    if started.initramfs is not None:
+        files["metalwright/initrd.img"] = started.initramfs
+    initrd = "/metalwright/initrd.img" if started.initramfs is not None else None
+    (scratch / "grub.cfg").write_text(boot_menu("/metalwright/vmlinuz", initrd, started.cmdline))
+    return files
 
 
 def copy_sparse(source: Path, target: Path, offset: int) -> None:

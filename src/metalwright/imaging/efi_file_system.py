@@ -1,8 +1,9 @@
-"""EFI system partitions: a FAT file system whose only program is the one that UEFI starts by default."""
+"""EFI system partitions: a FAT file system with the program that UEFI starts by default, and what that needs."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 from metalwright.errors import ImageError
@@ -17,12 +18,16 @@ _FAT32_LAYOUT: Final = ("-F", "-c", "8")
 _SMALL_LAYOUT: Final = ("-c", "64")
 
 
-def write_efi_file_system(path: Path, efi: Path, size_bytes: int | None = None) -> None:
-    """Write the file system, just large enough unless ``size_bytes`` is given.
+DEFAULT_PROGRAM: Final = "EFI/BOOT/BOOTX64.EFI"
+"""What firmware starts without an entry of its own."""
+
+
+def write_efi_file_system(path: Path, files: Mapping[str, Path], size_bytes: int | None = None) -> None:
+    """Write the file system with ``files`` (place → source), just large enough unless ``size_bytes`` is given.
 
     Raises :class:`ImageError` when that is too small.
     """
-    needed_bytes = efi.stat().st_size + _SLACK_BYTES
+    needed_bytes = sum(source.stat().st_size for source in files.values()) + _SLACK_BYTES
     if size_bytes is not None and size_bytes < needed_bytes:
         raise ImageError(
             "the EFI system partition is too small for kernel and initramfs",
@@ -37,5 +42,7 @@ def write_efi_file_system(path: Path, efi: Path, size_bytes: int | None = None) 
     where = str(path)
     layout = _FAT32_LAYOUT if total_bytes >= _FAT32_BYTES else _SMALL_LAYOUT
     run_program(["mformat", "-i", str(path), *layout, "-N", "4D455441", "-v", "METALWRIGHT", "::"], where=where)
-    run_program(["mmd", "-i", str(path), "::/EFI", "::/EFI/BOOT"], where=where)
-    run_program(["mcopy", "-i", str(path), str(efi), "::/EFI/BOOT/BOOTX64.EFI"], where=where)
+    directories = {str(parent) for place in files for parent in PurePosixPath(place).parents} - {"."}
+    run_program(["mmd", "-i", str(path), *(f"::/{name}" for name in sorted(directories))], where=where)
+    for place, source in files.items():
+        run_program(["mcopy", "-i", str(path), str(source), f"::/{place}"], where=where)

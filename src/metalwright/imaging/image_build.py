@@ -21,6 +21,7 @@ from metalwright.imaging.image_recipe import ImageRecipe
 from metalwright.imaging.image_trust import ImageSigner
 from metalwright.imaging.programs import run_program
 from metalwright.imaging.scratch import BUILDING, scratch_directory
+from metalwright.imaging.signed_boot import signed_boot
 from metalwright.model.digests import digest
 from metalwright.model.image import Image
 
@@ -66,6 +67,7 @@ def build_image(
             initramfs=root.initramfs,
             cmdline=recipe.cmdline,
             esp_mib=recipe.esp_mib,
+            signed=signed_boot(scratch, recipe.suite, mirrors) if recipe.secure_boot else None,
         )
         packed = scratch / "image.raw.zst"
         run_program(["zstd", "-q", f"-{ZSTD_LEVEL}", "-T0", str(raw), "-o", str(packed)], where=str(packed))

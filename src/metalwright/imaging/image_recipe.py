@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, SerializerFunctionWrapHandler, StringConstraints, model_serializer
 
 from metalwright.errors import ImageError
 from metalwright.loading.models import load_model
@@ -33,6 +33,8 @@ class RecipeFile(Frozen):
 class ImageRecipe(Frozen):
     """Everything that ``image build`` needs beside a mirror.
 
+    ``secure_boot``: firmware starts Debian's signed shim, that the signed GRUB, and that the kernel, which must be one
+    of Debian's signed ones; without it firmware starts the kernel itself, signed by nobody.
     ``esp_mib`` is the EFI system partition, ``free_mib`` what is left free in the root file system before it grows.
     """
 
@@ -44,9 +46,16 @@ class ImageRecipe(Frozen):
     cmdline: Text
     esp_mib: Positive = 33
     free_mib: Positive = 64
+    secure_boot: bool = False
     enable: tuple[UnitName, ...] = ()
     mask: tuple[UnitName, ...] = ()
     files: tuple[RecipeFile, ...] = ()
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_new(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Recipes written before Secure Boot keep their digest."""
+        data: dict[str, Any] = handler(self)
+        return data if self.secure_boot else {key: value for key, value in data.items() if key != "secure_boot"}
 
 
 def load_recipe(templates: Path, name: str) -> ImageRecipe:

@@ -19,6 +19,7 @@ from metalwright.imaging.media import remove_other_media, write_media
 from metalwright.imaging.ramdisk import Ramdisk, build_ramdisk
 from metalwright.imaging.seed import node_address, render_seed
 from metalwright.imaging.server_certificate import load_server_certificate
+from metalwright.imaging.signed_boot import signed_boot
 from metalwright.model.agent_protocol import DiskRule, ExpectedIdentity
 from metalwright.model.boot import BootMethod
 from metalwright.model.deployment import Deployment, DeploymentState
@@ -284,7 +285,8 @@ def _write_medium(workspace: Workspace, node: Node, ramdisk: Ramdisk, prepared: 
     config = prepared.media_config(
         f"https://{server.address_for_node}:{server.https_port}", certificate.cert_pem, _media_network(workspace, node)
     )
-    write_media(ramdisk, config, prepared.deployment.media_path)
+    signed = signed_boot(cache_dir()) if workspace.blueprint(node.name).boot.secure_boot else None
+    write_media(ramdisk, config, prepared.deployment.media_path, signed=signed)
     if prepared.deployment.boot_method == "pxe":
         write_claim(prepared.deployment.media_path, prepared.secrets)
 

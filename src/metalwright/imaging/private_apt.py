@@ -61,6 +61,11 @@ class PrivateApt:
         kept = [stanza for fields, stanza in known if versions.get(fields["Package"]) == fields["Version"]]
         self._status.write_text("".join(f"Status: install ok installed\n{stanza.strip()}\n\n" for stanza in kept))
 
+    def fetch(self, packages: Sequence[str], into: Path) -> None:
+        """Fetch just these packages at their newest version, as ``.deb`` files, into ``into``."""
+        argv = ["apt-get", *self._options, "--quiet", "download", *packages]
+        run_program(argv, where=", ".join(packages), cwd=into)
+
     def download(self, versions: Mapping[str, str], into: Path) -> None:
         """Fetch these packages and what they need, as far as it is not installed, as ``.deb`` files into ``into``."""
         wanted = [f"{name}={version}" for name, version in versions.items()]

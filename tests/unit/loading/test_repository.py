@@ -61,7 +61,7 @@ def test_errors_of_all_files_are_told_together(site: BrokenSite) -> None:
             "needs a network with the purpose workload",
             14,
         ),
-        (BOX, "secure_boot: false", "secure_boot: true", "Secure Boot cannot be promised", 13),
+        (BOX, "{secure_boot: false}", "{secure_boot: true, method: [pxe]}", "starts from virtual media alone", 13),
         (BOX, "version: 1.0,", "version: latest,", "image.version names a version that moves", 15),
         (BOX, "cpu-hash", "cpu-hsah", "unknown acceptance test 'cpu-hsah'", 16),
         (BOX, "unit: MB/s", "unit: GB/s", "acceptance test cpu-hash measures in another unit", 16),

@@ -26,6 +26,13 @@ def test_kernel(host: Host, check: dict[str, Any]) -> None:
     assert host.check_output("uname -r") in check["releases"]
 
 
+def test_secure_boot(host: Host, check: dict[str, Any]) -> None:
+    """The firmware's own variable, whose last byte is 1 while Secure Boot is in force."""
+    read = host.run("od -An -tx1 /sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c")
+    assert read.rc == 0, "the firmware has no such variable"
+    assert read.stdout.split()[-1:] == ["01"], f"Secure Boot is not {check['id']}: {read.stdout.strip()}"
+
+
 def test_kernel_argument(host: Host, check: dict[str, Any]) -> None:
     """The kernel that runs was started with it: a file of the boot loader proves nothing."""
     words = host.check_output("cat /proc/cmdline").split()

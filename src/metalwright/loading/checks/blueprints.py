@@ -67,13 +67,23 @@ def _workloads(blueprint: Loaded[Blueprint]) -> Iterator[LoadingError]:
 
 
 def _boot(blueprint: Loaded[Blueprint]) -> Iterator[LoadingError]:
-    if blueprint.model.boot.secure_boot:
+    model = blueprint.model
+    if not model.boot.secure_boot:
+        return
+    if model.boot.method != ("virtual-media",):
         yield LoadingError(
-            "Secure Boot cannot be promised: no signed boot chain exists for the deploy ramdisk and the image",
+            "under Secure Boot the deploy ramdisk starts from virtual media alone",
             where=blueprint.where("boot", "secure_boot"),
-            expected="false",
-            found="true",
-            hint="with Secure Boot on, the machine would refuse our boot medium and start its old disk",
+            expected="boot.method: [virtual-media]",
+            found=", ".join(model.boot.method),
+            hint="what firmware fetches over the network is a program that nobody signed",
+        )
+    if model.software.kernel_args:
+        yield LoadingError(
+            "under Secure Boot kernel arguments are a part of the image",
+            where=blueprint.where("software", "kernel_args"),
+            expected="none here; cmdline in the image's recipe",
+            found=" ".join(model.software.kernel_args),
         )
 
 
