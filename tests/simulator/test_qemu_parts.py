@@ -24,11 +24,12 @@ DISK = b'BdsDxe: starting Boot0002 "UEFI QEMU NVMe Ctrl SYS1 1" from PciRoot(0x0
 DVD = b'BdsDxe: starting Boot0001 "UEFI QEMU DVD-ROM QM00001 " from PciRoot(0x0)\r\n'
 
 
-def start(devices: tuple[str, ...], media: Path | None = None) -> list[str]:
+def start(devices: tuple[str, ...], media: Path | None = None, **port: str) -> list[str]:
+    forwards = (ForwardSpec(listen="127.77.1.11:2222"),)
     spec = MachineSpec(
         serial="A,B",
         disks=(DiskSpec(serial="SYS1", size_bytes=1), DiskSpec(serial="OLD", size_bytes=1, protocol="SATA")),
-        nics=(NicSpec(mac="52:54:00:00:00:01", guest="10.1.0.11", forwards=(ForwardSpec(listen="127.77.1.11:2222"),)),),
+        nics=(NicSpec(mac="52:54:00:00:00:01", guest="10.1.0.11", forwards=forwards, **port),),
     )
     return command_line(
         Start(
@@ -68,6 +69,29 @@ def test_commas_cannot_add_options() -> None:
 
 def test_forwards_lead_to_the_guests_own_address() -> None:
     assert any("hostfwd=tcp:127.77.1.11:2222-10.1.0.11:22" in argument for argument in start(()))
+
+
+def test_a_port_boots_by_pxe_only_when_it_is_told_to_and_then_first() -> None:
+    port: dict[str, Any] = {"tftp_root": "/t,ftp", "bootfile": "a.efi"}
+    argv, without = start(("pxe", "disk:SYS1"), **port), start(("disk:SYS1",), **port)
+    assert any(item.endswith("mac=52:54:00:00:00:01,romfile=,bootindex=1") for item in argv)
+    assert any(item.endswith(",tftp=/t,,ftp,bootfile=a.efi") for item in argv)
+    assert "name=opt/org.tianocore/IPv4PXESupport,string=no" not in argv
+    assert any(item.endswith("mac=52:54:00:00:00:01,romfile=") for item in without)
+    assert "name=opt/org.tianocore/IPv4PXESupport,string=no" in without
+
+
+def test_a_port_can_be_on_a_tap_device_in_place_of_the_user_network() -> None:
+    argv = start(("pxe",), tap="tap7")
+    assert "tap,id=net0,ifname=tap7,script=no,downscript=no" in argv
+    assert not any(item.startswith("user,") for item in argv)
+
+
+def test_witness_knows_boots_over_the_network() -> None:
+    http = b'BdsDxe: starting Boot4D57 "metalwright HTTP boot" from Uri(http://x/boot.efi)\r\n'
+    pxe = b'BdsDxe: starting Boot0003 "UEFI PXEv4 (MAC:525400000001)" from PciRoot(0x0)\r\n'
+    assert BootWitness(["SYS1"]).feed(http) == ["http"]
+    assert BootWitness(["SYS1"]).feed(pxe) == ["pxe"]
 
 
 def test_witness_names_the_device_that_was_started_not_the_one_that_was_loaded() -> None:
