@@ -50,8 +50,9 @@ class RangedFile(web.FileResponse):
         return await super().prepare(request)
 
     async def _sendfile(self, request: BaseRequest, fobj: IO[Any], offset: int, count: int) -> AbstractStreamWriter:
-        """Send headers as aiohttp does, then the body from a thread, where there is one left and it is worth one."""
-        if count < SMALL_BYTES or not _free.acquire(blocking=False):
+        """Send headers as aiohttp does, then the body from a thread: in clear, worth one, and one is left."""
+        is_plain = request.transport is not None and request.transport.get_extra_info("sslcontext") is None
+        if not is_plain or count < SMALL_BYTES or not _free.acquire(blocking=False):
             return await super()._sendfile(request, fobj, offset, count)
         try:
             writer = await web.StreamResponse.prepare(self, request)
