@@ -5,12 +5,13 @@ One table for those who write them (``deploys``) and those who tell beforehand w
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from metalwright.accelerators.packages import POLICY_UNIT, accelerator_data
-from metalwright.model.blueprint import Blueprint
+from metalwright.model.blueprint import Blueprint, Software
 from metalwright.model.package import (
     AGENT_PACKAGES,
     PackagePin,
@@ -84,6 +85,7 @@ def node_data(repository: SiteRepository, node: Node) -> dict[str, Any]:
         "labels": node_labels(repository, node),
         "accelerator": accelerator_data(blueprint),
         "firewall": blueprint.security.firewall,
+        **runtime_data(blueprint.software),
         "patches": blueprint.security.patches,
         "kernel_args": list(blueprint.software.kernel_args),
         "sysctl": blueprint.software.kernel_settings,
@@ -114,6 +116,7 @@ def node_files(data: Data) -> Iterator[NodeFile]:
     yield from kernel_files(data["sysctl"], data["cpu_governor"])
     yield KEPT_KERNEL
     yield from accelerator_files(data.get("accelerator"))
+    yield from runtime_files(data["container_runtime"], data["gpu_runtime"])
     yield from time_files(data["ntp_servers"])
     yield from login_files(data["admins"])
     yield from sshd_files()
@@ -147,6 +150,31 @@ def kernel_files(sysctl: Data, cpu_governor: str | None) -> Iterator[NodeFile]:
     yield NodeFile("sysctl.conf.j2", SYSCTL_SETTINGS, {"sysctl": sysctl})
     if cpu_governor:
         yield NodeFile("cpu-governor.service.j2", f"/etc/systemd/system/{GOVERNOR_UNIT}", {"governor": cpu_governor})
+
+
+def runtime_data(software: Software) -> dict[str, Any]:
+    """``container_runtime`` of the blueprint; ``gpu_runtime``: ``nvidia`` or ``amd`` where its toolkit is installed."""
+    runtime, gpus = software.container_runtime, software.accelerator
+    return {
+        "container_runtime": runtime.to_json() if runtime is not None else None,
+        "gpu_runtime": gpus.vendor if gpus is not None and gpus.container_toolkit is not None else None,
+    }
+
+
+def runtime_files(runtime: Data | None, gpu_runtime: str | None) -> Iterator[NodeFile]:
+    """containerd's configuration and its mirrors, or Docker's; nothing without a container runtime."""
+    if runtime is None:
+        return
+    numbers = [int(part) for part in re.findall(r"[0-9]+", runtime["version"])[:2]]
+    if runtime["name"] == "docker":
+        values = {"mirrors": runtime["mirrors"], "gpu_runtime": gpu_runtime, "has_cdi": numbers >= [25]}
+        yield NodeFile("docker-daemon.json.j2", "/etc/docker/daemon.json", values)
+        return
+    values = {"major": numbers[0], "gpu_runtime": gpu_runtime, "has_cdi": numbers >= [1, 7]}
+    yield NodeFile("containerd.toml.j2", "/etc/containerd/config.toml", values)
+    for registry, mirrors in sorted(runtime["mirrors"].items()):
+        path = f"/etc/containerd/certs.d/{registry}/hosts.toml"
+        yield NodeFile("hosts.toml.j2", path, {"registry": registry, "mirrors": mirrors})
 
 
 KEPT_KERNEL = NodeFile("kernel.preferences.j2", "/etc/apt/preferences.d/metalwright-kernel")

@@ -36,10 +36,13 @@ def test_every_file_of_running_nodes_is_in_the_table_that_a_review_reads() -> No
         {"vendor": vendor, "rivals": ["x"], "load": ["x"], "pins": [], "version": "1", "commands": ["x"]}
         for vendor in ("nvidia", "amd")
     ]
+    mirrors = {"docker.io": ["https://mirror.lab.test"]}
+    runtimes = [{"name": name, "version": "1.7", "mirrors": mirrors} for name in ("containerd", "docker")]
+    rest = {**data, **kernel, "firewall": "none", "open_tcp_ports": (), "gpu_runtime": None}
     declared = {
         item.template
-        for stack in stacks
-        for item in node_files({**data, **kernel, "accelerator": stack, "firewall": "none", "open_tcp_ports": ()})
+        for stack, runtime in zip(stacks, runtimes, strict=True)
+        for item in node_files({**rest, "accelerator": stack, "container_runtime": runtime})
     }
     there = {path.relative_to(ROOT / "templates/node").as_posix() for path in (ROOT / "templates/node").rglob("*.j2")}
     assert declared == there, "declare the file in src/metalwright/node_files.py, so that reviews show what it becomes"

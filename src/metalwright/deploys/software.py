@@ -15,6 +15,7 @@ from metalwright.deploys.monitoring import monitoring
 from metalwright.deploys.networks import networks
 from metalwright.deploys.packages import package_sources, packages
 from metalwright.deploys.patches import patches
+from metalwright.deploys.runtime import images, runtime
 from metalwright.deploys.time import time_synchronisation
 from metalwright.operations.preflight import deployed_node
 from metalwright.operations.systemd import running
@@ -28,6 +29,7 @@ def software() -> None:
     kernel()
     accelerator()
     packages()
+    runtime()
     patches()
     time_synchronisation()
     access()
@@ -37,3 +39,4 @@ def software() -> None:
     firewall()
     units = [pin["unit"] for pin in host.data.package_pins if pin["unit"] is not None]
     running(name="Services", units=[*BASE_UNITS, *units])
+    images()

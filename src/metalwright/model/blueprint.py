@@ -34,6 +34,16 @@ KernelArgument = Annotated[str, StringConstraints(pattern=r'^[^\s"\']+$', strict
 SysctlName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_-]+([./][A-Za-z0-9_-]+)+$", strict=True)]
 """``vm.swappiness``, as ``sysctl`` writes it."""
 
+RegistryName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9.-]+(:[0-9]+)?$", strict=True)]
+"""``docker.io``, ``registry.lab.test:5000``."""
+
+MirrorUrl = Annotated[str, StringConstraints(pattern=r'^https?://[^\s"]+$', strict=True)]
+
+PinnedContainerImage = Annotated[
+    str, StringConstraints(pattern=r"^[a-z0-9.-]+(:[0-9]+)?/[a-z0-9._/-]+@sha256:[0-9a-f]{64}$", strict=True)
+]
+"""``docker.io/library/busybox@sha256:…``: registry, name and digest; a tag may change what it means."""
+
 NUMA_BALANCING = "kernel.numa_balancing"
 
 _TERM = r"(==|>=|<=|>|<)\s*[^\s,|][^,|]*"
@@ -234,10 +244,19 @@ class Accelerator(Frozen):
 
 
 class ContainerRuntime(Frozen):
-    """Container runtime at an exact version."""
+    """Container runtime at an exact version, where it gets images, and which are there beforehand."""
 
-    name: Literal["containerd"]
+    name: Literal["containerd", "docker"]
     version: VersionText
+    mirrors: dict[RegistryName, tuple[MirrorUrl, ...]] = Field(default_factory=dict)
+    images: tuple[PinnedContainerImage, ...] = ()
+
+    @model_validator(mode="after")
+    def _docker_mirrors_one_registry(self) -> ContainerRuntime:
+        others = sorted(set(self.mirrors) - {"docker.io"})
+        if self.name == "docker" and others:
+            raise ValueError(f"Docker takes mirrors of docker.io alone, not of {', '.join(others)}: use containerd")
+        return self
 
 
 class Software(Frozen):

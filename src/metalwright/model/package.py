@@ -12,7 +12,10 @@ from metalwright.model.blueprint import Agent, Software
 
 SSH_PORT = 22
 _REPACKED = re.compile(r"[~+.](ds|dfsg|repack|debian)[0-9.]*$")
-_CONTAINER_RUNTIMES = {"containerd": ("containerd", "containerd.service")}
+_CONTAINER_RUNTIMES = {
+    "containerd": ("containerd", "containerd.service"),
+    "docker": ("docker.io", "docker.service"),
+}
 
 
 class AgentPackage(NamedTuple):
