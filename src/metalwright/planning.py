@@ -10,11 +10,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from metalwright.errors import PlanError
+from metalwright.estimation import History, estimate
 from metalwright.model.blueprint import Blueprint
 from metalwright.model.digests import digest
 from metalwright.model.network import Network
 from metalwright.model.phase import PHASES, Phase
-from metalwright.model.plan import Change, Disruption, Estimate, NodePlan, Plan, PlannedIdentity
+from metalwright.model.plan import Change, Disruption, NodePlan, Plan, PlannedIdentity
 from metalwright.model.rack import Node
 from metalwright.model.repository import SiteRepository
 
@@ -67,11 +68,12 @@ def plan_node(
     unknown: Mapping[Phase, str],
     refusals: Mapping[Phase, str] | None = None,
     reboots: Mapping[Phase, int] | None = None,
+    history: History | None = None,
 ) -> NodePlan:
     """The changes of one node in phase order.
 
     ``unknown`` says why a phase could not be observed yet, ``refusals`` why a phase would stop; ``reboots`` of the
-    phases that counted theirs.
+    phases that counted theirs. ``history`` says how long phases took before (:mod:`metalwright.estimation`).
     """
     changes = tuple(change for phase in PHASES for change in changes_by_phase.get(phase, ()))
     node, refused = desired.node, refusals or {}
@@ -85,7 +87,7 @@ def plan_node(
         changes=changes,
         unknown=tuple(f"{phase}: {unknown[phase]}" for phase in PHASES if phase in unknown),
         refusals=tuple(f"{phase}: {refused[phase]}" for phase in PHASES if phase in refused),
-        estimate=Estimate(reboots=_reboots(changes, reboots or {}), minutes=None),
+        estimate=estimate(changes, _reboots(changes, reboots or {}), history or {}),
     )
 
 

@@ -13,9 +13,10 @@ from metalwright.cli.context import CliContext, print_json
 from metalwright.cli.selection import overwritten, select_nodes
 from metalwright.cli.tables import print_table
 from metalwright.errors import UsageError
+from metalwright.estimation import interruption_of
 from metalwright.loading import write_atomically
 from metalwright.model.digests import canonical_json
-from metalwright.model.plan import NodePlan, Plan
+from metalwright.model.plan import Change, Estimate, Interruption, NodePlan, Plan
 from metalwright.runner.plans import PlanRequest, issue_grants, observe_plan, ungranted
 from metalwright.runner.provisioning import Kind
 from metalwright.runner.target import Wish, at_targets, choose_target
@@ -79,7 +80,7 @@ def print_plan(cli: CliContext, made: Plan) -> None:
         table.add_column(name, overflow="fold")
     for item in made.nodes:
         for change in item.changes:
-            mark = "DISRUPTIVE" if change.disruptive else ""
+            mark = _interrupts(change)
             table.add_row(item.node, change.phase, change.what, _short(change.from_), _short(change.to), mark)
         for refusal in item.refusals:
             table.add_row(item.node, *refusal.split(": ", 1), "", "", "WOULD STOP")
@@ -91,9 +92,33 @@ def print_plan(cli: CliContext, made: Plan) -> None:
     for item in made.nodes:
         if item.is_destructive:
             cli.out.print(f"\n{item.node}: {_written(item)}", markup=False)
+    for item in made.nodes:
+        if item.estimate.phases:
+            cli.out.print(f"\n{item.node}: {_cost(item.estimate)}", markup=False)
     reboots = sum(item.estimate.reboots or 0 for item in made.nodes)
     writes = sum(item.is_destructive for item in made.nodes)
     cli.out.print(f"\n{len(made.nodes)} node(s), {writes} disk(s) written, {reboots} reboot(s); plan {made.digest}")
+
+
+def _interrupts(change: Change) -> str:
+    """What the workload notices of one change."""
+    interruption = interruption_of(change)
+    if interruption is Interruption.NONE:
+        return ""
+    return f"DISRUPTIVE: {interruption}" if change.disruptive else interruption.value
+
+
+def _cost(cost: Estimate) -> str:
+    """Minutes by phase, from the journal; a phase that was never done on this class makes the whole unknown."""
+    parts = [
+        f"{item.phase} {_minutes(item.minutes)}" + (f" (median of {item.times})" if item.times else "")
+        for item in cost.phases
+    ]
+    return f"takes {_minutes(cost.minutes)}: {', '.join(parts)}"
+
+
+def _minutes(minutes: float | None) -> str:
+    return "an unknown time" if minutes is None else f"about {minutes:g} min"
 
 
 def _written(item: NodePlan) -> str:

@@ -10,14 +10,14 @@ from datetime import datetime
 from statistics import median
 from typing import Any
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, exists, insert, select, update
 
 from metalwright import __version__
 from metalwright.errors import JournalError, MetalwrightError
 from metalwright.journal.attempts import count_attempt, record_outcome
 from metalwright.journal.database import Database
 from metalwright.journal.records import NodeRun, NodeRunState, PhaseRecord, PhaseResult, Run, RunResult
-from metalwright.journal.tables import NodeRunRow, PhaseRow, RunRow
+from metalwright.journal.tables import EventRow, NodeRunRow, PhaseRow, RunRow
 from metalwright.journal.writers import user_at_host
 from metalwright.model.phase import Phase
 
@@ -195,6 +195,32 @@ class Runs:
                 if seconds >= 1:
                     spent.setdefault(Phase(phase), []).append(seconds)
         return {phase: median(values) for phase, values in spent.items()}
+
+    def seconds_of_class(self, blueprint: str, newest: int = 500) -> dict[Phase, list[float]]:
+        """Return how long phases took that were done on nodes of a class (blueprint name, any version) and acted.
+
+        Of each the newest first; at most ``newest`` records are looked at. What only looked, failed or still waits does
+        not count.
+        """
+        of_class = NodeRunRow.blueprint.startswith(f"{blueprint}@", autoescape=True)
+        acted = exists().where(
+            EventRow.run == PhaseRow.run,
+            EventRow.node == PhaseRow.node,
+            EventRow.what.startswith(PhaseRow.phase + ": "),
+        )
+        statement = (
+            select(PhaseRow.phase, PhaseRow.started, PhaseRow.finished)
+            .join(NodeRunRow, (NodeRunRow.run == PhaseRow.run) & (NodeRunRow.node == PhaseRow.node))
+            .where(of_class, PhaseRow.result == "ok", PhaseRow.finished.is_not(None), acted)
+            .order_by(PhaseRow.id.desc())
+            .limit(newest)
+        )
+        spent: dict[Phase, list[float]] = {}
+        with self._database.read() as connection:
+            for phase, started, finished in connection.execute(statement):
+                if finished is not None:
+                    spent.setdefault(Phase(phase), []).append((finished - started).total_seconds())
+        return spent
 
     def last_phase(self, node: str, phase: Phase | None = None) -> PhaseRecord | None:
         """Return the newest record of a node, or of one of its phases."""

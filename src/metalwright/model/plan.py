@@ -36,11 +36,34 @@ class Change(Frozen):
     disruptive: bool = False
 
 
+class Interruption(StrEnum):
+    """What a change asks of the workload, the least first. Reboot and rebuild drain before they begin."""
+
+    NONE = "none"
+    DRAIN = "drain"
+    REBOOT = "reboot"
+    REBUILD = "rebuild"
+
+
+class PhaseEstimate(Frozen):
+    """What the changes of one phase cost together.
+
+    ``minutes`` is the median of the ``times`` that the phase had something to do on nodes of this class; ``None`` where
+    the journal knows of none.
+    """
+
+    phase: Phase
+    interruption: Interruption
+    minutes: float | None = None
+    times: int = 0
+
+
 class Estimate(Frozen):
-    """What it costs; ``None`` is unknown. Stays outside the digests."""
+    """What it costs; ``None`` is unknown, so that one unknown phase makes the whole unknown. Outside the digests."""
 
     minutes: float | None = None
     reboots: int | None = None
+    phases: tuple[PhaseEstimate, ...] = ()
 
 
 class NodePlan(Frozen):

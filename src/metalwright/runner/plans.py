@@ -138,7 +138,8 @@ def _plan_one(workspace: Workspace, request: PlanRequest, node: str) -> tuple[De
     except MetalwrightError:
         disk = None
     desired = workspace.desired(node, disk)
-    return desired, plan_node(desired, view.changes, view.unknown, view.refusals, view.reboots)
+    history = workspace.journal.runs.seconds_of_class(desired.blueprint.name)
+    return desired, plan_node(desired, view.changes, view.unknown, view.refusals, view.reboots, history)
 
 
 def _look(handlers: NodeHandlers, phase: Phase, timing: Timing, view: _NodeView) -> bool:

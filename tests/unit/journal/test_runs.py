@@ -225,3 +225,26 @@ def test_writes_of_one_block_are_kept_together_or_not_at_all(journal: Journal) -
     with pytest.raises(RuntimeError):
         write_and_fail()
     assert journal.events.of() == ()
+
+
+def test_only_phases_of_the_class_that_acted_and_succeeded_tell_how_long_one_takes(
+    journal: Journal, clock: HandClock
+) -> None:
+    def phase(node: str, blueprint: str, seconds: float, *, acts: bool = True, fails: bool = False) -> None:
+        run = journal.runs.start("provision").id
+        journal.runs.start_node(run, node, blueprint=blueprint, recipe="sha256:r")
+        record = journal.runs.begin_phase(run, node, Phase.IMAGE)
+        if acts:
+            journal.events.note("image: image done", node=node, run=run)
+        clock.move(seconds=seconds)
+        journal.runs.finish_phase(record, "failed" if fails else "ok")
+
+    phase("n1", "gpu@1.0.0", 600)
+    phase("n2", "gpu@1.1.0", 660)
+    phase("n3", "gpu@1.1.0", 3, acts=False)
+    phase("n4", "gpu@1.1.0", 5000, fails=True)
+    phase("n5", "gpu-large@1.0.0", 7000)
+    phase("n6", "g_u@1.0.0", 8000)
+    assert journal.runs.seconds_of_class("gpu") == {Phase.IMAGE: [660.0, 600.0]}
+    assert journal.runs.seconds_of_class("g_u") == {Phase.IMAGE: [8000.0]}
+    assert journal.runs.seconds_of_class("other") == {}
