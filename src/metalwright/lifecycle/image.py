@@ -17,9 +17,9 @@ CLEANUP = "eject"
 
 def decide_image(seen: ImageObservation, history: History, timing: Timing) -> Decision:
     """Decision of the image phase."""
-    if seen.other_customers and not seen.may_wipe:
-        return _other_customer(seen)
     deployment = _relevant(seen)
+    if seen.other_customers and not seen.may_wipe and not _is_erasing(deployment):
+        return _other_customer(seen)
     if deployment is not None:
         if deployment.state is DeploymentState.DONE:
             return _after_verified_write(seen, deployment, history, timing)
@@ -37,6 +37,11 @@ def _by(seen: ImageObservation) -> str:
     if seen.boot is None or seen.boot.method in (None, "virtual-media"):
         return ""
     return f" by {seen.boot.method}" + (f" ({seen.boot.others()})" if seen.boot.why_not else "")
+
+
+def _is_erasing(deployment: Deployment | None) -> bool:
+    """Whether a ramdisk erases all disks right now; its grant may end before it does."""
+    return deployment is not None and bool(deployment.task.wipe) and not deployment.state.is_final
 
 
 def _other_customer(seen: ImageObservation) -> Failed:

@@ -132,6 +132,17 @@ def test_a_node_that_goes_to_another_customer_is_erased_or_refused(rebuild: bool
     assert isinstance(decide(seen(**changes, may_wipe=True), History(), TIMING), Act)
 
 
+def test_an_erasure_that_takes_longer_than_its_grant_goes_on() -> None:
+    erasing = deployment(DeploymentState.GO)
+    erasing = erasing.model_copy(update={"task": erasing.task.model_copy(update={"wipe": ("S1", "S2")})})
+    found = seen(other_customers=("acme",), deployment=erasing, has_grant=False, power="On", progress_age_s=1.0)
+    decision = decide(found, History({"image": 1}, 80_000.0), TIMING)
+    assert isinstance(decision, Wait)
+    assert decision.limit_s > 80_000.0
+    over = replace(found, power="Off", is_own_deployment=False)
+    assert isinstance(decide(over, History(), TIMING), Failed)
+
+
 def test_a_rebuild_writes_a_node_that_runs_the_wanted_image() -> None:
     decision = decide(seen(os=OsView("ours", stamp()), power="On", is_rebuild=True), History(), TIMING)
     assert isinstance(decision, Act)
