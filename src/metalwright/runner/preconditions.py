@@ -65,7 +65,11 @@ def _in_flight(workspace: Workspace, request: Request, node: str) -> Preconditio
     if last is not None:
         told = f"run {last.run} was interrupted; this run takes its place"
         return Precondition(node, "nothing in flight", "note", told)
-    return Precondition(node, "nothing in flight", "ok", "no run, no write")
+    flashing = [update.component for update in workspace.journal.firmware.open(node)]
+    if flashing:
+        told = f"firmware of {', '.join(flashing)} is being updated; its end is awaited first"
+        return Precondition(node, "nothing in flight", "note", told)
+    return Precondition(node, "nothing in flight", "ok", "no run, no write, no firmware update")
 
 
 def _image(workspace: Workspace, node: str) -> Precondition:

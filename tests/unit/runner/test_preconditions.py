@@ -1,0 +1,71 @@
+"""What must hold before a rebuild: each said, and what does not hold named before anything is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from tests.unit.runner.test_draining import HOOKS, hooked
+from tests.unit.runner.test_target import NEW, image, workspace
+
+from metalwright.imaging.catalogue import ImageCatalogue
+from metalwright.model.phase import Phase
+from metalwright.model.plan import NodePlan, PlannedIdentity
+from metalwright.runner.preconditions import Precondition, preconditions
+from metalwright.runner.provisioning import Request
+from metalwright.workspace import Workspace
+
+__all__ = ["hooked", "workspace"]
+
+
+def plan(**changes: object) -> NodePlan:
+    identity = PlannedIdentity(serial="S-1", bmc_mac="52:54:00:00:00:01")
+    made = NodePlan(node="n1", blueprint="box@2.0.0", recipe="r", identity=identity, image_sha256=NEW)
+    return made.model_copy(update=changes)
+
+
+def found(site: Workspace, made: NodePlan | None = None, *, undrained: str | None = None) -> dict[str, Precondition]:
+    request = Request(("n1",), "rebuild", undrained=undrained)
+    return {item.what: item for item in preconditions(site, request, made or plan())}
+
+
+def test_each_precondition_has_its_line(workspace: Workspace) -> None:
+    lines = found(workspace)
+    assert list(lines) == ["lock", "drained", "nothing in flight", "image", "identity"]
+    assert lines["identity"].told == "the machine with serial S-1, BMC MAC 52:54:00:00:00:01 answers"
+
+
+def test_who_drains_is_said_or_why_nobody_does(workspace: Workspace, hooked: Callable[[str], Workspace]) -> None:
+    assert found(workspace)["drained"].verdict == "note"
+    site = hooked(HOOKS)
+    drained = found(site)["drained"]
+    assert (drained.verdict, drained.told) == ("ok", "by hooks/recorder before anything else, at most 30 s")
+    overridden = found(site, undrained="the scheduler is down")["drained"]
+    assert (overridden.verdict, overridden.told) == ("note", "NOT drained, as asked: the scheduler is down")
+
+
+def test_an_interrupted_run_is_named(workspace: Workspace) -> None:
+    assert found(workspace)["nothing in flight"].verdict == "ok"
+    run = workspace.journal.runs.start("rebuild", ["n1"]).id
+    workspace.journal.runs.start_node(run, "n1", blueprint="box@2.0.0", recipe=workspace.recipe("n1"))
+    workspace.journal.runs.begin_phase(run, "n1", Phase.IMAGE)
+    assert found(workspace)["nothing in flight"].told == f"run {run} was interrupted and is taken up again"
+
+
+@pytest.mark.parametrize("wrong", [(), ("file sha256: expected 22, found 33",)])
+def test_an_image_is_hashed_before_anything_is_asked(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, wrong: tuple[str, ...]
+) -> None:
+    assert found(workspace)["image"].told.startswith("nobody whom this site trusts vouches for the image")
+    entry = (image("2.0", NEW), workspace.paths.images)
+    monkeypatch.setattr("metalwright.runner.preconditions.pinned_image", lambda *_: entry)
+    monkeypatch.setattr(ImageCatalogue, "verify", lambda *_: wrong)
+    line = found(workspace)["image"]
+    assert line.verdict == ("NO" if wrong else "ok")
+    assert ("is damaged" in line.told) == bool(wrong)
+
+
+def test_another_machine_is_no_identity(workspace: Workspace) -> None:
+    refused = plan(refusals=("identify: this is not the declared machine: serial differs (S-9)",))
+    assert found(workspace, refused)["identity"].verdict == "NO"
+    assert found(workspace, plan(unknown=("identify: no answer",)))["identity"].verdict == "NO"
