@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from metalwright.acceptance.burn_in.measurement import Measurement, Situation
 from metalwright.acceptance.burn_in.tests import BURN_IN
 from metalwright.acceptance.catalogue import KNOWN_TESTS
 from metalwright.acceptance.floors import published_floors
 from metalwright.model.workloads import WORKLOAD_TESTS
 
+OUTPUTS = Path(__file__).resolve().parents[2] / "tests" / "unit" / "acceptance" / "outputs"
 _LEAD = """\
 # Acceptance tests
 
@@ -22,7 +25,7 @@ _NEEDS = {"gpus": "GPUs", "peer": "`acceptance_peer` of the site", "rdma": "RDMA
 
 def render() -> str:
     """The page, as Markdown."""
-    return f"{_LEAD}{_rows()}\n{_commands()}\n{_floors()}\n{_workloads()}"
+    return f"{_LEAD}{_rows()}\n{_commands()}\n{_outputs()}\n{_floors()}\n{_workloads()}"
 
 
 def _rows() -> str:
@@ -53,6 +56,16 @@ def _command_rows(name: str, test: Measurement) -> list[str]:
         command = variant.command(situation).replace("|", "\\|")
         rows.append(f"| `{name}` | {vendor} | {variant.package} | `{command}` |\n")
     return rows
+
+
+def _outputs() -> str:
+    files = sorted(OUTPUTS.glob("*.txt"))
+    captured = sum(path.read_text(encoding="utf-8").startswith("captured:") for path in files)
+    return (
+        f"The readers of GPU and RDMA tools are tested with {len(files)} outputs, {captured} captured by somebody\n"
+        f"who published them and {len(files) - captured} synthetic, beside those of\n"
+        "[accelerators](accelerators.md); no GPU was at hand. OpenSSL, fio, iperf3 and stress-ng run in the tests as Debian ships them.\n"
+    )
 
 
 def _floors() -> str:

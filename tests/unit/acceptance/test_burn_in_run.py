@@ -64,10 +64,10 @@ def test_real_fio_iperf3_stress_ng_and_openssl_are_measured(
 
 
 LIARS = {
-    "gpu_burn": f"sed 's/GPU 1: OK/GPU 1: FAULTY/' {OUTPUTS}/gpu_burn.txt",
+    "gpu_burn": f"sed '1d; s/GPU 1: OK/GPU 1: FAULTY/' {OUTPUTS}/gpu_burn.txt",
     "nvbandwidth": "exit 0",
-    "all_reduce_perf": f"cat {OUTPUTS}/all_reduce_perf.txt; kill -9 $$",
-    "dcgmi": f"cat {OUTPUTS}/dcgmi.json; exit 255",
+    "all_reduce_perf": f"sed 1d {OUTPUTS}/all_reduce_perf.txt; kill -9 $$",
+    "dcgmi": f"sed 1d {OUTPUTS}/dcgmi.txt; exit 255",
     "stress-ng": "sleep 3600",
     "iperf3": """echo '{"error": "unable to connect to server"}'""",
 }

@@ -65,26 +65,12 @@ def test_another_part_or_another_recipe_voids_a_certificate_and_verify_says_whic
     assert accepted_node.cli("certificate", "verify", str(accepted_node.certificate)) == 1
     assert "void: recipe: certified with" in capsys.readouterr().out
 
-
-def test_a_bmc_that_does_not_answer_leaves_the_parts_uncompared_which_is_no_yes(
-    accepted_node: Node, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert accepted_node.accept(capsys)[0] == 0
+    (accepted_node.site.root / "templates/extra.j2").unlink()
     accepted_node.site.machines["lab-1"].system.faults.rule("GET", "/redfish/v1/Systems", status=404)
     code, found = accepted_node.verify(capsys)
     assert (code, found["void"]) == (1, [])
     assert found["not_compared"][0].startswith("parts: the machine was not read")
     assert accepted_node.verify(capsys, "--offline")[0] == 0
-
-
-def test_more_power_than_the_racks_were_planned_with_is_no_pass(
-    accepted_node: Node, capsys: pytest.CaptureFixture[str]
-) -> None:
-    accepted_node.site.machines["lab-1"].system.power_draw_w = lambda: 41.0 if accepted_node.loaded.exists() else 10.0
-    code, certificate = accepted_node.accept(capsys)
-    power = next(test for test in certificate["tests"] if test["name"] == "power")
-    assert (code, power["verdict"]) == (1, "FAIL")
-    assert power["why"] == "41 W is more than power.max_w of the blueprint, 40 W"
 
 
 def test_a_bmc_that_tells_no_power_leaves_the_test_not_run(
@@ -121,7 +107,6 @@ def other_nodes(site: LabSite, *values: float) -> None:
     ("others", "verdict", "said"),
     [
         ((500, 501, 499, 502, 498), "FAIL", "398.5 ops/s is under the band of 5 other nodes"),
-        ((500, 501, 499), "PASS", "3 other nodes have a value, a band needs 5: the floor alone counts"),
     ],
 )
 def test_a_value_is_compared_with_the_certificates_of_its_fleet(

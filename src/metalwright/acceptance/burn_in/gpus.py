@@ -5,29 +5,36 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from statistics import median
 from types import MappingProxyType
 
 from metalwright.acceptance.burn_in.measurement import FaultyError, Measurement, NoResultError, Situation, Variant
 
 NVBANDWIDTH_PACKAGE = "nvbandwidth, built from its source"
 _GPU_BURN_VERDICT = re.compile(r"^\s*GPU\s+(\d+):\s*(\S+)\s*$", re.MULTILINE)
+_GPU_BURN_ERRORS = re.compile(r"errors:((?:\s*(?:-|\d+|\(WARNING!\)))+)")
 _GPU_BURN_RATES = re.compile(r"\(([0-9.]+) Gflop/s\)")
 _BANDWIDTH_ROW = re.compile(r"^\s*(\d+)\s+((?:(?:N/A|[0-9.]+)\s*)+)$")
 
 
 def read_gpu_burn(text: str, situation: Situation) -> float:
-    """Gflop/s of the slowest GPU in the last round of ``gpu_burn``; each GPU must be named and ``OK``.
+    """Gflop/s of the slowest GPU, by the median of its rounds; each GPU must be named and ``OK``, without an error.
 
-    ``gpu_burn`` ends with 0 though a GPU is ``FAULTY``.
+    ``gpu_burn`` ends with 0 though a GPU is ``FAULTY``. One round is chance: some rounds are short.
     """
     verdicts = dict(_GPU_BURN_VERDICT.findall(text))
     bad = sorted(f"GPU {gpu}: {verdict}" for gpu, verdict in verdicts.items() if verdict != "OK")
     if bad or "FAULTY" in text:
         raise FaultyError(f"gpu_burn says {', '.join(bad) or 'FAULTY'}")
+    wrong = [found for line in _GPU_BURN_ERRORS.findall(text) for found in re.findall(r"[1-9]\d*", line)]
+    if wrong:
+        raise FaultyError(f"gpu_burn found wrong results: {', '.join(wrong[:5])}")
     if len(verdicts) != situation.gpus or not verdicts:
         raise NoResultError(f"gpu_burn tested {len(verdicts)} of {situation.gpus} GPUs")
-    rates = [float(rate) for rate in _GPU_BURN_RATES.findall(text)][-situation.gpus :]
-    if len(rates) != situation.gpus or min(rates) <= 0:
+    rounds = [[float(rate) for rate in _GPU_BURN_RATES.findall(line)] for line in re.split(r"[\r\n]+", text)]
+    whole = [rates for rates in rounds if len(rates) == situation.gpus]
+    rates = [median(round_[gpu] for round_ in whole) for gpu in range(situation.gpus)] if whole else []
+    if not rates or min(rates) <= 0:
         raise NoResultError(f"rates of {sum(rate > 0 for rate in rates)} of {situation.gpus} GPUs")
     return min(rates)
 
