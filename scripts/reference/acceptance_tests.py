@@ -64,7 +64,8 @@ def _outputs() -> str:
     return (
         f"The readers of GPU and RDMA tools are tested with {len(files)} outputs, {captured} captured by somebody\n"
         f"who published them and {len(files) - captured} synthetic, beside those of\n"
-        "[accelerators](accelerators.md); no GPU was at hand. OpenSSL, fio, iperf3 and stress-ng run in the tests as Debian ships them.\n"
+        "[accelerators](accelerators.md); no GPU was at hand.\n"
+        "OpenSSL, fio, iperf3 and stress-ng run in the tests as Debian ships them.\n"
     )
 
 

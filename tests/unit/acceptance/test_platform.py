@@ -199,6 +199,11 @@ def test_a_node_is_judged_by_what_it_tells(
         (tmp_path / f"{name}.txt").write_text(text)
         (tools / name).write_text(f"#!/bin/sh\ncat {tmp_path}/{name}.txt\n")
         (tools / name).chmod(0o755)
+    (tools / "perl").write_text(
+        '#!/bin/sh\ncase "$*" in *127.106.5.9*) shift 4; for t; do echo $t silent; done; exit;; esac\n'
+        'exec /usr/bin/perl "$@"\n'
+    )
+    (tools / "perl").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
     cable = {"link": "ethernet", "index": 0, "mac": MAC}
     with socket.create_server(("127.106.5.1", 0)) as bmc:
@@ -215,6 +220,7 @@ def test_a_node_is_judged_by_what_it_tells(
             "isolation": [
                 {"id": "leak", "source": "127.106.5.2", "targets": [reachable]},
                 {"id": "tight", "source": "127.106.5.2", "targets": ["203.0.113.1:443"]},
+                {"id": "blind", "source": "127.106.5.9", "targets": [reachable]},
                 {"id": "no-address", "source": "10.250.0.1", "targets": [reachable]},
             ],
             "measured": [
@@ -238,9 +244,11 @@ def test_a_node_is_judged_by_what_it_tells(
         "cabling:fabric-0": "NOT-RUN",
         "isolation:leak": "FAIL",
         "isolation:tight": "PASS",
+        "isolation:blind": "NOT-RUN",
         "isolation:no-address": "NOT-RUN",
         "time-sync": "PASS",
     }, why
     assert why["cabling:host-1"].startswith("plugged into")
     assert reachable in why["isolation:leak"]
+    assert "does not even reach 127.106.5.9:22" in why["isolation:blind"]
     assert "did not work" in why["isolation:no-address"]

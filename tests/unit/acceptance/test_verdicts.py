@@ -114,6 +114,13 @@ def test_a_value_that_is_not_known_is_no_pass() -> None:
     assert (power.name, power.verdict, power.why) == ("power", "NOT-RUN", "no result")
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_a_value_that_is_no_number_is_no_pass(value: float) -> None:
+    for floor in ({"record": True}, {"floor": 100, "unit": "W"}):
+        (power,) = blueprint_results(blueprint(acceptance=[{"test": "power", **floor}]), [], {"power": value})
+        assert (power.verdict, power.value, power.why) == ("NOT-RUN", None, f"no number: {value}")
+
+
 def test_a_value_under_its_floor_fails() -> None:
     wanted = blueprint(acceptance=[{"test": "power", "floor": 100, "unit": "W"}])
     (power,) = blueprint_results(wanted, [], {"power": 90.0})
