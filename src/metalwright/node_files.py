@@ -197,6 +197,7 @@ def accelerator_files(setup: Data | None) -> Iterator[NodeFile]:
     yield NodeFile("accelerator.preferences.j2", "/etc/apt/preferences.d/metalwright-accelerator", values)
     if setup["vendor"] == "amd":
         yield NodeFile("amdgpu.rules.j2", "/etc/udev/rules.d/70-metalwright-amdgpu.rules")
+        yield NodeFile("rocm-smi.j2", "/usr/local/bin/rocm-smi", mode="755")
     if setup["commands"]:
         yield NodeFile("gpu.service.j2", f"/etc/systemd/system/{POLICY_UNIT}", {"commands": setup["commands"]})
 

@@ -26,10 +26,10 @@ cat > /usr/local/sbin/modprobe <<'END'
 # The stand-in of modprobe: a module is there when DKMS built it for the running kernel.
 [ -e /etc/stand-in/rejected ] && {{ echo "modprobe: ERROR: '$1': Key was rejected by service" >&2; exit 1; }}
 name=$(echo "$1" | tr - _); mkdir -p /sys/module/$name
-[ "$1" = nvidia ] || exit 0
-version=$(dkms status | sed -n "s|^nvidia/\\([^,]*\\), $(uname -r),.*|\\1|p")
-[ -n "$version" ] || {{ rmdir /sys/module/nvidia; echo "modprobe: FATAL: Module nvidia not found" >&2; exit 1; }}
-echo "$version" > /sys/module/nvidia/version
+case "$1" in nvidia|amdgpu) ;; *) exit 0;; esac
+version=$(dkms status | sed -n "s|^$1/\\([^,]*\\), $(uname -r),.*|\\1|p")
+[ -n "$version" ] || {{ rmdir /sys/module/$1; echo "modprobe: FATAL: Module $1 not found" >&2; exit 1; }}
+echo "${{version%%-*}}" > /sys/module/$1/version
 END
 cat > /usr/local/sbin/stand-in-hardware <<'END'
 #!/bin/sh
@@ -69,7 +69,7 @@ autoinstall)
   mkdir -p /var/lib/dkms
   [ -e /lib/modules/$3/build/Makefile ] || { echo "headers of $3 are missing" >&2; exit 0; }
   for source in /usr/src/*/dkms.conf; do
-    name=$(basename $(dirname $source)); module=${name%-*}; version=${name##*-}
+    name=$(basename $(dirname $source)); module=${name%%-*}; version=${name#*-}
     line="$module/$version, $3, x86_64: installed"
     sed -i "\\\\|^$module/.*, $3,|d" $notes 2>/dev/null
     echo "$line" >> $notes
@@ -110,6 +110,37 @@ containerEdits:
 END
 """
 BUILD = "for k in /boot/vmlinuz-*; do dkms autoinstall --kernelver ${k#/boot/vmlinuz-}; done"
+
+
+ROCM_SMI = """#!/bin/sh
+# The stand-in of rocm-smi: the cap lasts until the next boot.
+[ -d /sys/module/amdgpu ] || { echo "ERROR:root:Driver not initialized (amdgpu not found in modules)"; exit 1; }
+if [ "$1" = --setpoweroverdrive ]; then echo "$2.0" > /run/stand-in-cap; exit; fi
+cap=$(cat /run/stand-in-cap 2>/dev/null || echo 750.0)
+sed 's|Package Power (W)": "750.0|Package Power (W)": "'"$cap"'|g' /usr/share/stand-in/rocm-smi.json
+"""
+AMD_CTK = """#!/bin/sh
+# The stand-in of amd-ctk: amd-ctk cdi generate --output=FILE
+file=${3#--output=}; mkdir -p $(dirname $file)
+echo '{"cdiVersion": "0.6.0", "kind": "amd.com/gpu", "devices": []}' > $file
+"""
+
+
+def write_amd_packages(directory: Path, *, index: bool = True) -> None:
+    """AMD's driver, ROCm's core and tool, and its container toolkit, with DKMS and the headers that it needs."""
+    build_package(directory, "dkms", "3.0.10-8+deb12u1", files={"/usr/sbin/dkms": DKMS})
+    headers = {f"/lib/modules/{KERNEL}/build/Makefile": "# headers\n"}
+    build_package(directory, f"linux-headers-{KERNEL}", "6.1.158-1", files=headers)
+    build_package(
+        directory, "amdgpu-dkms", "1:6.12.12.60401-2164967.22.04", depends="dkms", scripts={"postinst": BUILD},
+        files={"/usr/src/amdgpu-6.12.12-2164967.22.04/dkms.conf": "# amdgpu\n"},
+    )  # fmt: skip
+    build_package(directory, "rocm-core", "6.4.1.60401-83~22.04")
+    tool = {"/opt/rocm/bin/rocm-smi": ROCM_SMI, "/usr/share/stand-in/rocm-smi.json": text("rocm-smi-mi300x")}
+    build_package(directory, "rocm-smi-lib", "7.5.0.60401-83~22.04", depends="rocm-core", files=tool)
+    build_package(directory, "amd-container-toolkit", "1.1.0-1", files={"/usr/bin/amd-ctk": AMD_CTK})
+    if index:
+        index_repository(directory)
 
 
 def write_gpu_packages(directory: Path, *, index: bool = True) -> None:

@@ -50,8 +50,11 @@ def gpu_policy(setup: Setup) -> Commands:
     MIG that waits for a reset asks for a restart. What does not come true fails the host with the GPU's address.
     """
     wanted = AcceleratorSetup.model_validate(setup) if setup is not None else None
-    if wanted is None or not wanted.commands:
-        host.noop(NOTHING if wanted is None else "the blueprint has no policy for GPUs")
+    if wanted is None:
+        host.noop(NOTHING)
+        return
+    if not wanted.commands:
+        yield from _without_policy()
         return
     state = module_state(wanted)
     if restart_reason(wanted, state) is not None:
@@ -70,6 +73,17 @@ def gpu_policy(setup: Setup) -> Commands:
     if wanted.mig is not None:
         yield StringCommand(f"if {MIG_MODES} | grep --quiet --extended-regexp '{_UNSETTLED}'; then", _ASK, "; fi")
     yield step(_require_policy, wanted)
+
+
+def _without_policy() -> Commands:
+    """What an earlier blueprint set at every boot ends; the GPUs themselves forget it at the next one."""
+    state = answer(ServiceStates, units=[POLICY_UNIT]).get(POLICY_UNIT)
+    if state is None or not state["is_enabled"]:
+        host.noop("the blueprint has no policy for GPUs")
+        return
+    show_diff([line("policy of GPUs", "set at every boot", "none")])
+    yield StringCommand(f"systemctl disable --now {POLICY_UNIT} && rm -f /etc/systemd/system/{POLICY_UNIT}")
+    yield StringCommand("systemctl daemon-reload")
 
 
 def _is_unit_well() -> bool:

@@ -125,6 +125,14 @@ def test_a_policy_that_is_not_in_force_is_put_in_force_and_proven(changes: dict[
     assert told in str(caught.value.found)
 
 
+def test_a_policy_that_the_blueprint_no_longer_has_ends() -> None:
+    setup = {**setup_of("mi300x"), "commands": [], "cdi": None, "power_cap_w": None}
+    commands, _ = commands_of(gpu_policy, facts(), setup=setup)
+    assert commands[0].startswith("systemctl disable --now metalwright-gpu.service && rm -f")
+    gone = facts(ServiceStates={"metalwright-gpu.service": {**WELL, "is_enabled": False}})
+    assert commands_of(gpu_policy, gone, setup=setup) == ([], ["the blueprint has no policy for GPUs"])
+
+
 def test_a_fabric_that_does_not_come_up_fails_after_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(policy, "FABRIC_S", 0.02)
     monkeypatch.setattr(policy, "POLL_S", 0.01)
