@@ -25,12 +25,13 @@ from metalwright.imaging.media import write_media
 from metalwright.imaging.memory_store import MemoryDeploymentStore
 from metalwright.imaging.ramdisk import build_ramdisk
 from metalwright.imaging.server import BootServer, BootServerAddress
+from metalwright.imaging.signed_boot import SignedBoot
 from metalwright.model.agent_protocol import Disk, DiskRule, ExpectedIdentity, Seed, SeedFile
 from metalwright.model.deployment import Deployment, DeploymentState
 from metalwright.model.digests import digest
 from metalwright.model.image import Image, Stamp
 from metalwright.simulator.qemu.accelerator import find_accelerator
-from metalwright.simulator.qemu.firmware import find_firmware, find_qemu
+from metalwright.simulator.qemu.firmware import Firmware, find_firmware, find_qemu
 
 REPOSITORY = Path(__file__).parents[2]
 TEMPLATES = REPOSITORY / "templates"
@@ -54,6 +55,8 @@ class Machine:
     store: MemoryDeploymentStore
     ssh_port: int
     seconds: dict[str, float] = field(default_factory=dict)
+    firmware: Firmware | None = None
+    signed: SignedBoot | None = None
 
     def prepare(self, serial: str = SERIAL) -> PreparedDeployment:
         key = (self.directory / "id.pub").read_text()
@@ -85,7 +88,7 @@ class Machine:
         config = prepared.media_config(self.server.control_url(GATEWAY), self.server.server_cert_pem, network)
         ramdisk = build_ramdisk(CACHE)
         with self.timed("medium"):
-            write_media(ramdisk, config, prepared.deployment.media_path)
+            write_media(ramdisk, config, prepared.deployment.media_path, signed=self.signed)
         return prepared
 
     def deployment(self, prepared: PreparedDeployment) -> Deployment:
@@ -99,13 +102,15 @@ class Machine:
         return (self.directory / "console.log").read_text(errors="replace")
 
     async def start(self, medium: Path | None) -> asyncio.subprocess.Process:
-        firmware = find_firmware()
+        firmware = self.firmware or find_firmware()
         variables = self.directory / "variables.fd"
         shutil.copyfile(firmware.variables, variables)
         (self.directory / "console.log").unlink(missing_ok=True)
         qemu = find_qemu()
-        accelerator = await asyncio.to_thread(find_accelerator, qemu, firmware)
-        argv = [qemu, "-nodefaults", "-machine", "q35", "-m", "512", "-display", "none", "-no-reboot"]
+        accelerator = await asyncio.to_thread(find_accelerator, qemu, find_firmware())
+        machine = "q35,smm=on" if self.firmware else "q35"
+        argv = [qemu, "-nodefaults", "-machine", machine, "-m", "640", "-display", "none", "-no-reboot"]
+        argv += ["-global", "driver=cfi.pflash01,property=secure,value=on"] if self.firmware else []
         argv += ["-accel", "kvm", "-cpu", "host"] if accelerator == "kvm" else ["-accel", "tcg", "-cpu", "max"]
         argv += ["-drive", f"if=pflash,unit=0,format=raw,readonly=on,file={firmware.code}"]
         argv += ["-drive", f"if=pflash,unit=1,format=raw,file={variables}"]

@@ -34,7 +34,7 @@ class SignedBoot(NamedTuple):
 
 def signed_boot(cache_dir: Path, suite: str = "bookworm", mirrors: tuple[str, ...] = ()) -> SignedBoot:
     """The programs of Debian ``suite``, fetched unless ``cache_dir`` has them. Raises :class:`ImageError`."""
-    directory = cache_dir / "signed-boot" / suite
+    directory = cache_dir.resolve() / "signed-boot" / suite  # apt takes relative paths for its own
     found = SignedBoot(directory / _SHIM, directory / _DISK_LOADER, directory / _CD_LOADER)
     if not all(path.exists() for path in found):
         directory.parent.mkdir(parents=True, exist_ok=True)
