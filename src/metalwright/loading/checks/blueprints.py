@@ -78,6 +78,13 @@ def _boot(blueprint: Loaded[Blueprint]) -> Iterator[LoadingError]:
             found=", ".join(model.boot.method),
             hint="what firmware fetches over the network is a program that nobody signed",
         )
+    if model.software.accelerator is not None:
+        yield LoadingError(
+            "under Secure Boot the kernel refuses the driver's module, which is built on the node and signed by nobody",
+            where=blueprint.where("software", "accelerator"),
+            expected="boot.secure_boot: false, or no accelerator",
+            found=f"{model.software.accelerator.vendor} {model.software.accelerator.driver}",
+        )
     if model.software.kernel_args:
         yield LoadingError(
             "under Secure Boot kernel arguments are a part of the image",
