@@ -27,6 +27,23 @@ until text=$({apt_get} --option APT::Update::Error-Mode=any update 2>&1); do
 done
 """
 
+# A package manager that was killed leaves a journal, and apt refuses to work until dpkg has taken it up.
+REPAIR = """
+waited_s=0
+until [ -z "$(ls /var/lib/dpkg/updates)" ] || text=$({dpkg} --configure --pending 2>&1); do
+  case "$text" in *'lock'*) ;; *) printf '%s\\n' "$text"; exit 100;; esac
+  [ $waited_s -lt {lock_timeout_s} ] || {{ printf '%s\\n' "$text"; exit 100; }}
+  waited_s=$((waited_s + 5)); sleep 5
+done
+"""
+# What an interrupted installation left without its dependencies: completed, and nothing removed for it.
+FIX_BROKEN = """
+{apt_get} check > /dev/null 2>&1 || {apt_get} --option DPkg::Lock::Timeout={lock_timeout_s} {keep} --no-remove \\
+  --no-install-recommends --fix-broken install || exit 100
+"""
+KEEP_SETTINGS = "--option Dpkg::Options::=--force-confdef --option Dpkg::Options::=--force-confold"
+DPKG = "DEBIAN_FRONTEND=noninteractive dpkg --force-confdef --force-confold"
+
 Commands = Generator[StringCommand | FunctionCommand, None, None]
 
 
@@ -54,7 +71,10 @@ def pinned(
     absent = [name for name in present if name not in installed]
     show_diff(_differences(wanted, missing, absent, installed))
     if missing or absent:
-        yield StringCommand(UPDATE.format(apt_get=APT_GET, lock_timeout_s=lock_timeout_s).strip())
+        script = REPAIR.strip() + UPDATE + FIX_BROKEN.strip()
+        yield StringCommand(
+            script.format(dpkg=DPKG, apt_get=APT_GET, keep=KEEP_SETTINGS, lock_timeout_s=lock_timeout_s)
+        )
         yield from _install(missing, absent, installed, allow_downgrade, lock_timeout_s)
     unheld = [pin.name for pin in wanted if pin in missing or not installed[pin.name]["is_held"]]
     if unheld:
@@ -102,7 +122,7 @@ def _install(
     yield StringCommand(
         APT_GET,
         f"--option DPkg::Lock::Timeout={lock_timeout_s}",
-        "--option Dpkg::Options::=--force-confdef --option Dpkg::Options::=--force-confold",
+        KEEP_SETTINGS,
         "--no-install-recommends --allow-change-held-packages",
         "--allow-downgrades" if allow_downgrade else "",
         "install",

@@ -6,6 +6,7 @@ import base64
 import difflib
 import hashlib
 import io
+import shlex
 import tarfile
 from collections.abc import Generator, Mapping, Sequence
 
@@ -16,6 +17,9 @@ from pyinfra.facts.files import FileContents
 from metalwright.facts.files import FileState, FileStates
 from metalwright.operations.differences import line, show_diff
 from metalwright.operations.failure import answer, node_operation
+
+NEW = ".metalwright-new"
+"""How a file is called until it takes the place of the old one; sudo, sshd, apt and systemd read no such name."""
 
 
 @node_operation
@@ -31,14 +35,25 @@ def rendered(files: Sequence[Mapping[str, str]]) -> Generator[StringCommand, Non
     missing = differing(files, states)
     show_differences(missing, states)
     if missing:
-        paths = ", ".join(item["path"] for item in missing)
-        yield StringCommand(
-            f": write {paths};",
-            "base64 --decode | tar --extract --directory / --unlink-first --touch --file -",
-            _stdin=archive(missing),
-        )
+        yield written(missing)
     else:
         host.noop("all files are as rendered")
+
+
+def written(files: Sequence[Mapping[str, str]]) -> StringCommand:
+    """The command that writes them: all of them beside the old ones first, then each takes its place at once.
+
+    A full disk or a cut leaves every old file whole.
+    """
+    paths = [item["path"] for item in files]
+    names = " ".join(shlex.quote(path) for path in paths)
+    unpack = f"tar --extract --directory / --unlink-first --touch --transform 's/$/{NEW}/' --file -"
+    place = f'for path in {names}; do mv --force "$path{NEW}" "$path"; done'
+    clear = f'for path in {names}; do rm --force "$path{NEW}"; done; exit 1'
+    return StringCommand(
+        f": write {', '.join(paths)};", f"base64 --decode | {unpack} && {{ {place}; }} || {{ {clear}; }}",
+        _stdin=archive(files),
+    )  # fmt: skip
 
 
 def differing(files: Sequence[Mapping[str, str]], states: Mapping[str, FileState]) -> list[Mapping[str, str]]:

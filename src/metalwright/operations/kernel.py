@@ -14,7 +14,7 @@ from metalwright.facts.files import FileStates
 from metalwright.facts.kernel import Governors, KernelArguments, KernelPackages, Sysctls
 from metalwright.operations.differences import line, show_diff
 from metalwright.operations.failure import Commands, answer, node_operation
-from metalwright.operations.files import archive
+from metalwright.operations.files import written
 from metalwright.operations.restart import ask_for_restart
 
 RELEASE = "@KERNEL_RELEASE@"
@@ -91,11 +91,7 @@ def kept(preferences: Mapping[str, str]) -> Commands:
     is_written = state is not None and state["sha256"] == hashlib.sha256(text.encode()).hexdigest()
     show_diff(_kernel_differences(unheld, is_written, kernel["release"]))
     if not is_written:
-        yield StringCommand(
-            f": write {preferences['path']};",
-            "base64 --decode | tar --extract --directory / --unlink-first --touch --file -",
-            _stdin=archive([{**preferences, "text": text}]),
-        )
+        yield written([{**preferences, "text": text}])
     if unheld:
         yield StringCommand("apt-mark hold", *map(QuoteString, unheld))
     elif is_written:

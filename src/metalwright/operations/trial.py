@@ -19,7 +19,7 @@ from pyinfra.api.exceptions import ConnectError
 from metalwright.errors import DeployError
 from metalwright.facts.files import DirectoryFiles, FileStates
 from metalwright.operations.failure import Commands, answer, node_operation, step
-from metalwright.operations.files import archive, differing, show_differences
+from metalwright.operations.files import differing, show_differences, written
 
 TRIALS = "/var/lib/metalwright/trials"
 PROGRAMS = {"restore.sh": "/usr/local/lib/metalwright/restore.sh"}
@@ -65,11 +65,7 @@ def applied(
     if changed or surplus:
         yield StringCommand(_arm(trial, sorted({*wanted, *found}), undo, limit_s))
         if changed:
-            yield StringCommand(
-                f": write {', '.join(item['path'] for item in changed)};",
-                "base64 --decode | tar --extract --directory / --unlink-first --touch --file -",
-                _stdin=archive(changed),
-            )
+            yield written(changed)
         if surplus:
             yield StringCommand("rm", *map(QuoteString, surplus))
         for text in apply:
