@@ -112,3 +112,38 @@ def test_a_person_reads_it_by_the_operation_that_mends_it(node: Node) -> None:
     assert lines[at + 1] == "      package containerd: not on hold, wanted on hold"
     assert node.site.deploy("software").code == 0
     assert node.software() == []
+
+
+def test_the_files_that_a_review_announces_are_those_that_the_deploy_changes(node: Node) -> None:
+    root, machine = node.site.root, node.site.machines["lab-1"]
+
+    def git(*arguments: str) -> None:
+        identity = ["-c", "user.name=t", "-c", "user.email=t@example.net"]
+        subprocess.run(["git", "-C", str(root), *identity, *arguments], check=True, capture_output=True)
+
+    def digests() -> dict[str, str]:
+        told = machine.run("find /etc -xdev -type f -exec sha256sum {} +").stdout
+        return {line[66:]: line[:64] for line in told.splitlines()}
+
+    git("init", "-qb", "main")
+    git("add", "-A")
+    git("commit", "-qm", "as deployed")
+    for name, old, new in (
+        ("inventory/site.yaml", "ntp: [ntp.lab.test]", "ntp: [time.lab.test]"),
+        ("templates/node/sshd.conf.j2", "MaxAuthTries 4", "MaxAuthTries 3"),
+    ):
+        text = (root / name).read_text()
+        assert old in text
+        (root / name).write_text(text.replace(old, new))
+    git("commit", "-qam", "other time servers, fewer tries")
+
+    review = json.loads(node.metalwright("review", "HEAD~1..HEAD", "--json").stdout)
+    announced = {item["path"] for item in review["files"] if item["written_by"] == "software"}
+    (impact,) = review["nodes"]
+    assert (impact["node"], impact["reboots"], impact["reimage"]) == ("lab-1", 0, False)
+    drifted = {item["what"].removeprefix("file ") for item in node.software()}
+    before = digests()
+    assert node.site.deploy("software").code == 0
+    after = digests()
+    changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+    assert changed == announced == drifted == {"/etc/chrony/chrony.conf", "/etc/ssh/sshd_config.d/00-metalwright.conf"}
