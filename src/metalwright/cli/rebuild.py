@@ -20,7 +20,9 @@ from metalwright.cli.runs import (
     try_again,
 )
 from metalwright.cli.selection import select_nodes
+from metalwright.journal.writers import person
 from metalwright.model.phase import Phase
+from metalwright.review.policies import rebuild_refusal
 from metalwright.runner.known_goods import due_fallback, plan_rollback
 from metalwright.runner.plans import granted_overwrites, granted_wipes
 from metalwright.runner.provisioning import unfinished_nodes as find_unfinished
@@ -68,6 +70,9 @@ def rebuild_command(
     cli: CliContext = context.obj
     with open_workspace(cli.site) as workspace:
         names = select_nodes(workspace.repository, nodes, None)
+        refusal = rebuild_refusal(workspace.repository.policies, person())
+        if refusal is not None:
+            raise refusal
         targets = tuple(choose_target(workspace, node, Wish(blueprint, image)) for node in names)
         for target in targets:
             cli.err.print(f"{target.node}: to {target.describe(workspace.repository)}", markup=False)

@@ -15,7 +15,7 @@ def host_name() -> str:
 
 def user_at_host() -> str:
     """Return ``user@host``; behind sudo it is the person who called sudo."""
-    return f"{_user()}@{host_name()}"
+    return f"{person()}@{host_name()}"
 
 
 def may_live(host: str, pid: int) -> bool:
@@ -23,7 +23,8 @@ def may_live(host: str, pid: int) -> bool:
     return host != host_name() or Path(f"/proc/{pid}").exists()
 
 
-def _user() -> str:
+def person() -> str:
+    """Return the user; behind sudo it is the person who called sudo."""
     if os.geteuid() == 0 and os.environ.get("SUDO_USER"):
         return os.environ["SUDO_USER"]
     try:

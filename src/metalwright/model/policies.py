@@ -71,7 +71,15 @@ class Blast(Frozen):
     gpus: Count
 
 
-Policy = Approvals | Canary | Freeze | Removals | Blast
+class Rebuilders(Frozen):
+    """Only people of ``role`` may start a rebuild; ``rebuild`` asks, since no change of files is behind it."""
+
+    name: Slug
+    kind: Literal["rebuilders"]
+    role: Slug
+
+
+Policy = Approvals | Canary | Freeze | Removals | Blast | Rebuilders
 
 
 class Policies(Frozen):
@@ -88,6 +96,6 @@ class Policies(Frozen):
         if twice:
             raise ValueError(f"policy {twice[0]} is written twice")
         for policy in self.policies:
-            if isinstance(policy, Approvals) and policy.role not in self.roles:
+            if isinstance(policy, (Approvals, Rebuilders)) and policy.role not in self.roles:
                 raise ValueError(f"policy {policy.name} names the role {policy.role!r}, which nobody has")
         return self

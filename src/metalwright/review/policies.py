@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import assert_never
 
+from metalwright.errors import PlanError
 from metalwright.model.addresses import KnownGoodLock
-from metalwright.model.policies import Approvals, Blast, Canary, Freeze, Policies, Policy, Removals
+from metalwright.model.policies import Approvals, Blast, Canary, Freeze, Policies, Policy, Rebuilders, Removals
 from metalwright.model.review import PolicyResult
 from metalwright.review.impact import Impact
 
@@ -44,7 +45,27 @@ def _judge(
             count = impact.gpus_out_at_once
             said = f"{count} GPUs out of service at once, {policy.gpus} allowed"
             return PolicyResult(name=policy.name, verdict="fail" if count > policy.gpus else "pass", why=said)
+        case Rebuilders():
+            people = ", ".join(roles[policy.role])
+            return PolicyResult(name=policy.name, verdict="pass", why=f"`rebuild` asks for it; it may be: {people}")
     assert_never(policy)
+
+
+def rebuild_refusal(policies: Policies | None, person: str) -> PlanError | None:
+    """Why this person may not start a rebuild, or ``None``."""
+    if policies is None:
+        return None
+    for policy in policies.policies:
+        if isinstance(policy, Rebuilders) and person not in policies.roles[policy.role]:
+            people = ", ".join(policies.roles[policy.role]) or "nobody"
+            return PlanError(
+                f"the policy {policy.name} lets only people of the role {policy.role} rebuild",
+                where="inventory/policies.yaml",
+                expected=f"one of {people}",
+                found=person,
+                hint="ask one of them; who called sudo counts, not root",
+            )
+    return None
 
 
 def _approvals(

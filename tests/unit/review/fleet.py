@@ -61,13 +61,14 @@ rollback: {data_loss: scratch, minutes: 30}
 """
 POLICIES = """\
 schema: 1
-roles: {hardware: [amina, li]}
+roles: {hardware: [amina, li], on-call: [bo]}
 policies:
   - {name: bios-needs-hardware, kind: approvals, sections: [BIOS], role: hardware, count: 1}
   - {name: one-first, kind: canary, nodes: 1}
   - {name: quiet-weeks, kind: freeze, start: 2026-12-20T00:00:00Z, end: 2027-01-07T00:00:00Z, why: holidays}
   - {name: few-removals, kind: removals, nodes: 1}
   - {name: half-the-fleet, kind: gpus-out, gpus: 128}
+  - {name: on-call-rebuilds, kind: rebuilders, role: on-call}
 """
 GPU_NODES = 38
 
