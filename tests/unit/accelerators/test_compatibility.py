@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from metalwright.accelerators.compatibility import incompatibilities
+from metalwright.accelerators.packages import accelerator_setup
 from metalwright.accelerators.table import (
     container_rows,
     driver_rows,
@@ -173,3 +176,35 @@ def test_every_row_has_a_source_and_every_model_is_found_by_its_own_name() -> No
     sources += [row.source for row in container_rows().values()]
     assert all(source.startswith("https://") for source in sources)
     assert [row.name for row in gpu_rows() if find_gpu(row.vendor, row.name) != row] == []
+
+
+VERSIONS = st.from_regex(r"[0-9]{1,3}(\.[0-9]{1,3}){0,3}", fullmatch=True) | st.from_regex(r"[0-9A-Za-z.~+-]{1,12}")
+
+
+@given(
+    vendor=st.sampled_from(["nvidia", "amd"]),
+    gpus=st.sampled_from(["nvidia", "amd", "intel"]),
+    model=st.sampled_from([row.name for row in gpu_rows()]) | st.text(max_size=20),
+    count=st.integers(1, 16),
+    versions=st.fixed_dictionaries(
+        {"driver": VERSIONS},
+        optional=dict.fromkeys(("subnet_manager", "container_toolkit", "dcgm", "cuda", "rocm"), VERSIONS),
+    ),
+    cap=st.integers(1, 2000),
+)
+def test_any_stack_is_judged_and_every_judgement_says_what_it_found(
+    vendor: str, gpus: str, model: str, count: int, versions: dict[str, str], cap: int
+) -> None:
+    document = yaml.safe_load((ROOT / "blueprints/gpu-h100-8x/1.0.0.yaml").read_text())
+    document["hardware"]["gpus"] = {"count": count, "vendor": gpus, "model": model}
+    document["software"]["accelerator"] = {"vendor": vendor, **versions}
+    document["policy"]["power_cap_w"] = cap
+    try:
+        wanted = Blueprint.model_validate(document)
+    except ValueError:
+        return
+    judged = incompatibilities(wanted, kernel="6.1.0-41-amd64", today=TODAY)
+    assert all(item.what and item.expected and item.found is not None for item in judged)
+    if gpus != vendor or find_gpu(vendor, model) is None:
+        assert judged
+    accelerator_setup(wanted)
