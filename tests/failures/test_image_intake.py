@@ -214,7 +214,9 @@ def test_a_killed_add_leaves_nothing_that_counts_and_is_cleaned_up(site: ImageSi
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a file system of its own needs root")
-def test_a_full_disk_is_an_error_with_a_hint_and_keeps_nothing(site: ImageSite, disk: Path) -> None:
+def test_a_full_disk_is_an_error_with_a_hint_and_keeps_nothing(site: ImageSite, tmp_path: Path) -> None:
+    disk = write_disk(tmp_path / "noise.raw")
+    put(disk, 5 * MIB, os.urandom(9 * MIB))
     (site.root / "images/tiny").mkdir(parents=True)
     mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "none", str(site.root / "images")]
     if subprocess.run(mount, check=False, capture_output=True).returncode != 0:

@@ -85,12 +85,13 @@ class ImageCatalogue:
 
     def add(
         self, source: Path, *, name: str, version: str, file_sha256: str, provenance: Provenance | None = None,
-        where: str | None = None,
+        where: str | None = None, is_ours: bool = False,
     ) -> Image:  # fmt: skip
         """Copy ``source`` (a raw image with a GPT, plain or zstd) into the catalogue and return its entry.
 
         ``file_sha256`` is mandatory and is compared with the file. An entry once made is never replaced; it appears
-        whole, with its signature, or not at all. ``where`` is what people call the file. Raises :class:`ImageError`.
+        whole, with its signature, or not at all. ``where`` is what people call the file; with ``is_ours``
+        it is moved instead of copied. Raises :class:`ImageError`.
         """
         where = where or str(source)
         self.require_absent(name, version)
@@ -102,7 +103,10 @@ class ImageCatalogue:
             entry = scratch / "entry"
             entry.mkdir()
             file = entry / f"image.{image_format}"
-            shutil.copyfile(source, file)
+            if is_ours:
+                source.replace(file)
+            else:
+                shutil.copyfile(source, file)
             file.chmod(0o644)
             return self._enter(scratch, file, (name, version), expected.digest, provenance or Provenance(), where)
 

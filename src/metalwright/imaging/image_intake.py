@@ -90,6 +90,7 @@ def take_image(catalogue: ImageCatalogue, wanted: Intake, trust: ImageTrust, sig
                 comment=comment,
             ),
             where=wanted.source,
+            is_ours=True,
         )
 
 

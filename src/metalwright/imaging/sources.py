@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import http.client
+import ssl
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -51,7 +52,7 @@ def read_text(source: str) -> str:
 
 
 def fetch(source: str, target: Path, algorithms: frozenset[str]) -> Fetched:
-    """Copy a file or URL to ``target`` and digest it on the way.
+    """Copy a file or URL to ``target``, zeros as holes, and digest it on the way.
 
     Raises:
         ImageError: not there, a page instead of an image, or fewer bytes than were announced.
@@ -62,8 +63,12 @@ def fetch(source: str, target: Path, algorithms: frozenset[str]) -> Fetched:
         while block := stream.read(_BLOCK_BYTES):
             for digest in digests.values():
                 digest.update(block)
-            file.write(block)
+            if block.count(0) == len(block):
+                file.seek(len(block), 1)
+            else:
+                file.write(block)
             size_bytes += len(block)
+        file.truncate(size_bytes)
     if announced_bytes is not None and size_bytes != announced_bytes:
         raise ImageError(
             "the image did not come whole", where=source, expected=f"{announced_bytes} bytes",
@@ -89,7 +94,7 @@ def _opened(source: str, what: str) -> Iterator[tuple[IO[bytes], int | None]]:
         raise ImageError(f"the server does not give the {what}", where=source, found=f"HTTP {error.code}") from error
     except urllib.error.URLError as error:
         raise ImageError(f"the {what} cannot be fetched", where=source, found=str(error.reason)) from error
-    except (TimeoutError, ConnectionError, http.client.HTTPException) as error:
+    except (TimeoutError, ConnectionError, ssl.SSLError, http.client.HTTPException) as error:
         raise ImageError(
             f"the {what} cannot be fetched", where=source, found=str(error) or type(error).__name__
         ) from error
