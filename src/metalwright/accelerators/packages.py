@@ -6,6 +6,7 @@ version is pinned to it, the fabric manager included.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from metalwright.accelerators.compatibility import Stack, stack_of
@@ -61,6 +62,15 @@ def accelerator_pins(blueprint: Blueprint) -> tuple[PackagePin, ...]:
     """Every package that must be there at exactly one version."""
     setup = accelerator_setup(blueprint)
     return setup.pins if setup is not None else ()
+
+
+def packages_beside(blueprint: Blueprint, installed: Iterable[str]) -> tuple[str, ...]:
+    """What the stack needs at any version: its tools, and the headers of the kernels that are ``installed``."""
+    setup = accelerator_setup(blueprint)
+    if setup is None:
+        return ()
+    kernels = [name.removeprefix("linux-image-") for name in sorted(installed) if name.startswith("linux-image-")]
+    return (*setup.present, *(f"linux-headers-{kernel}" for kernel in kernels if kernel[:1].isdigit()))
 
 
 def _pin(name: str, version: str, unit: str | None = None) -> PackagePin:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pyinfra.api.exceptions import FactProcessError
 from tests.accelerators.texts import text
 from tests.operations.in_band.stand_in import commands_of, run_function
 from tests.unit.accelerators.test_compatibility import blueprint
@@ -164,6 +165,12 @@ def test_a_family_is_every_installed_package_of_one_version() -> None:
         "package:ii |nvidia-container-toolkit|1.18.0-1", "family:580.95.05",
     ]  # fmt: skip
     assert PackageFamily().process(lines) == {"libcuda1": True, "libnvidia-ml1": False}
+
+
+@pytest.mark.parametrize("fact", [KernelModules, GpuState, ContainerDevices, PackageFamily])
+def test_a_program_that_is_missing_is_no_answer(fact: Any) -> None:
+    with pytest.raises(FactProcessError):
+        fact().process(["sh: 1: not found"])
 
 
 def test_gpus_and_devices_are_read_as_the_node_prints_them() -> None:

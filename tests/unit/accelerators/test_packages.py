@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from tests.unit.accelerators.test_compatibility import blueprint
 
-from metalwright.accelerators.packages import AMD_CDI, NVIDIA_CDI, POLICY_UNIT, AcceleratorSetup, accelerator_setup
+from metalwright.accelerators.packages import (
+    AMD_CDI,
+    NVIDIA_CDI,
+    POLICY_UNIT,
+    AcceleratorSetup,
+    accelerator_setup,
+    packages_beside,
+)
 from metalwright.model.blueprint import Blueprint
 
 
@@ -74,6 +81,12 @@ def test_amd_s_machines_get_amd_s_stack() -> None:
         f"/usr/bin/amd-ctk cdi generate --output={AMD_CDI}",
     )
     assert (setup.module, setup.rivals, setup.load, setup.units) == ("amdgpu", (), ("amdgpu",), (POLICY_UNIT,))
+
+
+def test_a_mirror_has_the_tools_and_the_headers_of_the_image_s_kernels_too() -> None:
+    image = ("linux-image-amd64", "linux-image-6.1.0-41-amd64", "chrony")
+    assert packages_beside(blueprint("mi300x"), image) == ("rocm-smi-lib", "linux-headers-6.1.0-41-amd64")
+    assert packages_beside(blueprint("h100"), ()) == ()
 
 
 def test_a_machine_without_a_stack_has_no_setup() -> None:
