@@ -363,13 +363,13 @@ def test_what_the_dry_run_showed_is_what_was_written(make: MakeSite) -> None:
         check_second_run(site, deploy)
     manager = system.state.manager
     assert shown.diff == [
-        "IPMI: True → False",
-        "HTTP: True → False",
+        "IPMI: on → off",
+        "HTTP: on → off",
         "remote syslog: other servers or off → 10.0.0.9",
         "AccountLockoutThreshold: 5 → 3",
-        "account admin: True → False",
+        "account admin: on → off",
         "factory passwords of admin: not tried → refused",
-        "lockdown: False → True",
+        "lockdown: off → on",
     ]
     assert (manager.ipmi_enabled, manager.http_enabled, manager.is_locked) == (False, False, True)
     assert (manager.syslog_servers, system.state.lockout_threshold) == (["10.0.0.9"], 3)

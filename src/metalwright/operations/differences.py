@@ -41,4 +41,8 @@ def _operation() -> str:
 
 
 def _text(value: object) -> str:
-    return "unknown" if value is None else str(value)
+    if value is None:
+        return "unknown"
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)

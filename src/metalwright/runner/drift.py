@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from metalwright.errors import MetalwrightError
 from metalwright.lifecycle.observations import (
+    HardenObservation,
     IdentifyObservation,
     ImageObservation,
     MatchObservation,
@@ -99,6 +100,9 @@ def _differences(layer: Layer, seen: Observation, handlers: NodeHandlers) -> Ite
         yield from _contradictions(layer, seen.result.findings)
     elif isinstance(seen, SoftwareObservation):
         for preview in handlers.preview_software():
+            yield from _previewed(layer, preview)
+    elif isinstance(seen, HardenObservation):
+        for preview in handlers.harden_preview:
             yield from _previewed(layer, preview)
     elif isinstance(seen, ImageObservation) and seen.os.kind == "silent":
         yield Difference(layer=layer, what="the operating system does not answer", wanted=seen.wanted_image)

@@ -70,6 +70,7 @@ class NodeHandlers:
     purpose: Purpose
     lock: NodeLock | None = None
     software_changed: bool = False
+    harden_preview: tuple[Preview, ...] = field(default=(), init=False)
     _is_target_doubtful: bool = field(default=False, init=False)
     _is_evidence_kept: bool = field(default=False, init=False)
     _progress_seen: tuple[str, datetime] | None = field(default=None, init=False)
@@ -175,7 +176,8 @@ class NodeHandlers:
         return replace(seen, stranger=system.detail) if system.kind == "answers" else seen
 
     def _harden(self) -> HardenObservation:
-        changes = [item.operation for item in preview_pyinfra(self._call(BMC_INVENTORY, "harden", BMC_TIMEOUT_S))]
+        self.harden_preview = preview_pyinfra(self._call(BMC_INVENTORY, "harden", BMC_TIMEOUT_S))
+        changes = [item.operation for item in self.harden_preview]
         required = self.workspace.repository.site.hardening.required
         optional = {name for item, name in HARDENING_TITLES.items() if item not in required}
         return HardenObservation(
