@@ -80,7 +80,7 @@ def node_data(repository: SiteRepository, node: Node) -> dict[str, Any]:
         "ntp_servers": list(site.ntp),
         "admins": [admin.to_json() for admin in site.admins],
         "package_pins": [pin.to_json() for pin in package_pins(blueprint.software)],
-        "agents": sorted(blueprint.software.agents),
+        "agents": dict(sorted(blueprint.software.agents.items())),
         "called_packages": list(called_packages(blueprint.software)),
         "labels": node_labels(repository, node),
         "accelerator": accelerator_data(blueprint),
@@ -120,7 +120,7 @@ def node_files(data: Data) -> Iterator[NodeFile]:
     yield from time_files(data["ntp_servers"])
     yield from login_files(data["admins"])
     yield from sshd_files()
-    yield from monitoring_files(data.get("agents", ()))
+    yield from monitoring_files(data.get("agents", {}))
     yield from label_files(data.get("labels", {}))
     yield from firewall_files(data["firewall"], data["open_tcp_ports"], data.get("scraped", NOBODY))
 
@@ -219,13 +219,14 @@ def sshd_files() -> Iterator[NodeFile]:
     yield NodeFile("sshd.conf.j2", "/etc/ssh/sshd_config.d/00-metalwright.conf")
 
 
-def monitoring_files(agents: Sequence[str]) -> Iterator[NodeFile]:
-    """What the agents of a node read and tell."""
+def monitoring_files(agents: Mapping[str, str]) -> Iterator[NodeFile]:
+    """What the agents of a node (with their versions) read and tell."""
     drop_ins = "/etc/systemd/system"
     if "node_exporter" in agents:
         yield NodeFile("node-exporter.default.j2", "/etc/default/prometheus-node-exporter", {"units": WATCHED_UNITS})
     if "dcgm_exporter" in agents:
-        yield NodeFile("dcgm-counters.csv.j2", DCGM_COUNTERS)
+        major = agents["dcgm_exporter"].partition(".")[0]
+        yield NodeFile("dcgm-counters.csv.j2", DCGM_COUNTERS, {"major": int(major) if major.isdecimal() else 0})
         path = f"{drop_ins}/nvidia-dcgm-exporter.service.d/metalwright.conf"
         yield NodeFile("dcgm-exporter.service.j2", path, {"counters": DCGM_COUNTERS})
     if "amd_metrics_exporter" in agents:

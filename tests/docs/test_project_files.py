@@ -30,7 +30,13 @@ SHELL_SCRIPTS = sorted(
 
 def test_every_file_of_running_nodes_is_in_the_table_that_a_review_reads() -> None:
     admins = [{"name": "a", "authorized_keys": []}]
-    data = {"package_pins": (), "apt_sources": ["deb x"], "ntp_servers": (), "admins": admins, "agents": AGENT_PACKAGES}
+    data = {
+        "package_pins": (),
+        "apt_sources": ["deb x"],
+        "ntp_servers": (),
+        "admins": admins,
+        "agents": dict.fromkeys(AGENT_PACKAGES, "1.0"),
+    }
     kernel = {"sysctl": {}, "cpu_governor": "performance", "patches": "none"}
     stacks = [
         {"vendor": vendor, "rivals": ["x"], "load": ["x"], "pins": [], "version": "1", "commands": ["x"]}

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from metalwright.accelerators.packages import accelerator_pins, packages_beside
+from metalwright.acceptance.burn_in.tests import tool_packages
 from metalwright.cli.context import CliContext, print_json
 from metalwright.errors import UsageError
 from metalwright.imaging.apt_sources import read_apt_sources
@@ -63,7 +64,11 @@ def _mirror(cli: CliContext, blueprint: Blueprint, key: PackageKey) -> dict[str,
         cache_dir() / PACKAGES_DIRECTORY,
         sources=read_apt_sources(suite),
         installed=image.packages,
-        called=(*called_packages(blueprint.software), *packages_beside(blueprint, image.packages)),
+        called=(
+            *called_packages(blueprint.software),
+            *packages_beside(blueprint, image.packages),
+            *tool_packages(blueprint),
+        ),
     )
     write_mirror(fetched, cli.state_dir / mirror_path(blueprint), key)
     return fetched.versions

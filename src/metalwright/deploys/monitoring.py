@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pyinfra import host
 from pyinfra.api import deploy
 from pyinfra.operations import server
@@ -12,7 +14,7 @@ from metalwright.node_files import DISK_TIMERS, monitoring_files
 from metalwright.operations.files import rendered
 
 
-@deploy("Monitoring", data_defaults={"agents": []})
+@deploy("Monitoring", data_defaults={"agents": {}})
 def monitoring() -> None:
     """Which services node_exporter tells of, which counters the GPU exporter reads, how often disks are asked."""
     settings = rendered(name="Settings of the agents", files=rendered_files(monitoring_files(host.data.agents)))
@@ -23,7 +25,7 @@ def monitoring() -> None:
     )
 
 
-def _restarts(agents: list[str]) -> list[str]:
+def _restarts(agents: Mapping[str, str]) -> list[str]:
     """A timer may stay off on a machine without disks of its kind; an exporter may not."""
     units = [unit for name, agent in AGENT_PACKAGES.items() if name in agents for unit in agent.units]
     commands = [f"systemctl restart {' '.join(units)}"] if units else []

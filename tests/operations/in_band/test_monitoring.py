@@ -15,6 +15,8 @@ from tests.machines.site import MachineSite, machine_site
 
 from metalwright.acceptance.exporters import metric_names
 from metalwright.acceptance.suite.test_node_metrics import FETCH
+from metalwright.node_files import DCGM_COUNTERS, monitoring_files
+from metalwright.templates import render
 
 ROOT = Path(__file__).parents[3]
 EXPORTER = "/usr/bin/prometheus-node-exporter"
@@ -161,11 +163,21 @@ def alert_metrics(pattern: str) -> set[str]:
     return {name for path in files for name in re.findall(pattern, path.read_text(encoding="utf-8"))}
 
 
-def test_every_counter_that_an_alert_or_panel_asks_for_is_exported() -> None:
-    text = (ROOT / "templates/node/dcgm-counters.csv.j2").read_text(encoding="utf-8")
+@pytest.mark.parametrize(
+    ("version", "name", "other"),
+    [
+        ("3.3.9", "DCGM_FI_DEV_CLOCK_THROTTLE_REASONS", "DCGM_FI_DEV_CLOCKS_EVENT_REASONS"),
+        ("4.8.2", "DCGM_FI_DEV_CLOCKS_EVENT_REASONS", "DCGM_FI_DEV_CLOCK_THROTTLE_REASONS"),
+    ],
+)
+def test_every_counter_that_an_alert_or_panel_asks_for_is_exported(version: str, name: str, other: str) -> None:
+    """By the name that this major version of the exporter knows: an unknown one would keep it from starting."""
+    (file,) = [file for file in monitoring_files({"dcgm_exporter": version}) if file.path == DCGM_COUNTERS]
+    text = render(ROOT / "templates", f"node/{file.template}", file.values)
     exported = set(re.findall(r"^(DCGM_\w+),", text, re.MULTILINE))
-    newer_names = {"DCGM_FI_DEV_CLOCKS_EVENT_REASONS"}
-    assert alert_metrics(r"\bDCGM_\w+") - newer_names <= exported
+    assert name in exported
+    assert other not in exported
+    assert alert_metrics(r"\bDCGM_\w+") - {other} <= exported
 
 
 def test_every_field_of_amds_exporter_that_an_alert_or_panel_asks_for_is_exported() -> None:

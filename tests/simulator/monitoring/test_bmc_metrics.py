@@ -11,7 +11,9 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.simulator.discovery.sites import (
@@ -24,7 +26,12 @@ from tests.simulator.discovery.sites import (
     port_of,
 )
 
+from metalwright.acceptance.certificate import make_certificate, sign, write_certificate
+from metalwright.acceptance.signing import site_signing_key
+from metalwright.model.certificate import Certificate, TestResult, TestVerdict
+from metalwright.model.phase import NodeState
 from metalwright.simulator.running import RunningService, service_in_thread
+from metalwright.workspace import open_workspace
 
 ADDRESS = "127.104.2.1"
 
@@ -153,3 +160,42 @@ def _page(url: str) -> str:
 @pytest.mark.parametrize("listen", ["9478", ":9478", "host:", "127.0.0.1:x"])
 def test_what_is_no_address_is_wrong_usage(listen: str, tmp_path: Path) -> None:
     assert make_site(tmp_path, []).run("monitoring", "bmc-metrics", "--listen", listen).code == 64
+
+
+def certified(site: SiteOnDisk, issued: datetime, verdict: TestVerdict = "PASS") -> Certificate:
+    """A certificate of lab-1, signed by the site itself, where acceptance leaves it."""
+    state = site.root / ".metalwright"
+    result = TestResult(name="cpu-hash", verdict=verdict)
+    values: dict[str, Any] = {"serials": {}, "recipe": "sha256:1", "image": "debian-12@1", "tests": [result]}
+    made = sign(make_certificate(node="lab-1", issued=issued, **values), site_signing_key(state))
+    write_certificate(made, state / "acceptance" / "lab-1" / "certificate.json")
+    return made
+
+
+EXPIRY = f"metalwright_certificate_expiry_timestamp_seconds{{{LABELS}}}"
+
+
+@pytest.mark.parametrize("age_days", [1, 4000])
+def test_the_end_of_a_certificate_is_told_before_and_after_it(age_days: int, tmp_path: Path) -> None:
+    site = make_site(tmp_path, [node_of(machine(1))])
+    made = certified(site, datetime.now(UTC) - timedelta(days=age_days))
+    found = values(site.run("monitoring", "bmc-metrics").out)
+    assert float(found[EXPIRY]) == pytest.approx(made.expires.timestamp(), abs=1)
+
+
+def test_a_certificate_that_proves_nothing_has_no_end(tmp_path: Path) -> None:
+    site = make_site(tmp_path, [node_of(machine(1))])
+    certified(site, datetime.now(UTC), "FAIL")
+    assert EXPIRY not in values(site.run("monitoring", "bmc-metrics").out)
+    certified(site, datetime.now(UTC))
+    path = site.root / ".metalwright/acceptance/lab-1/certificate.json"
+    path.write_text(path.read_text().replace("debian-12@1", "debian-12@2"))
+    assert EXPIRY not in values(site.run("monitoring", "bmc-metrics").out)
+
+
+def test_the_state_of_a_node_is_the_journals(tmp_path: Path) -> None:
+    site = make_site(tmp_path, [node_of(machine(1))])
+    with open_workspace(site.root) as workspace:
+        workspace.journal.nodes.set_state("lab-1", NodeState.FAILED, "image: a test")
+    found = values(site.run("monitoring", "bmc-metrics").out)
+    assert [name for name in found if "node_state" in name] == [f'metalwright_node_state{{{LABELS},state="failed"}}']
