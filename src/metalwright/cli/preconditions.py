@@ -1,14 +1,11 @@
-"""The preconditions of a rebuild on screen: one table, before anything is asked or done."""
+"""The preconditions of a rebuild on screen, a line each, before anything is asked or done."""
 
 from __future__ import annotations
 
-from rich.table import Table
-
 from metalwright.cli.context import CliContext
-from metalwright.cli.tables import print_table
 from metalwright.errors import PlanError
 from metalwright.model.plan import Plan
-from metalwright.runner.preconditions import preconditions
+from metalwright.runner.preconditions import Precondition, preconditions
 from metalwright.runner.provisioning import Request
 from metalwright.workspace import Workspace
 
@@ -19,13 +16,12 @@ def check_preconditions(cli: CliContext, workspace: Workspace, request: Request,
     Raises:
         PlanError: names the node and the precondition; nothing was done.
     """
-    table = Table(box=None, pad_edge=False)
-    for name in ("node", "before a rebuild", "", "found"):
-        table.add_column(name, overflow="fold")
-    found = [item for node in plan.nodes for item in preconditions(workspace, request, node)]
-    for item in found:
-        table.add_row(item.node, item.what, item.verdict, item.told)
-    print_table(cli.err, table)
+    found: list[Precondition] = []
+    for node in plan.nodes:
+        cli.err.print(f"before the rebuild of {node.node}:", markup=False)
+        for item in preconditions(workspace, request, node):
+            cli.err.print(f"  {item.verdict:<5} {item.what:<18} {item.told}", markup=False)
+            found.append(item)
     broken = next((item for item in found if item.verdict == "NO"), None)
     if broken is not None:
         raise PlanError(
