@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal
@@ -15,6 +16,11 @@ READERS: Mapping[str, tuple[str, Callable[[str], GpuReading]]] = MappingProxyTyp
     {"nvidia": (nvidia_smi.QUERY, nvidia_smi.parse), "amd": (rocm_smi.QUERY, rocm_smi.parse)}
 )
 """By maker: the command, and the reader of its output."""
+
+XID = "xid"
+RAS = "ras"
+RAS_COUNTS = "grep -H ue: /sys/class/drm/card*/device/ras/umc_err_count"
+"""The command whose output :func:`ras_fault` reads: AMD's driver counts errors of each GPU's memory there."""
 
 HARD_LIMITS = ("hw_", "sw_thermal")
 """Beginnings of the reasons for lower clocks that no healthy GPU at rest shows."""
@@ -32,15 +38,15 @@ def gpu_checks(blueprint: Blueprint) -> list[dict[str, Any]]:
     if gpus is None or driver is None or gpus.vendor not in READERS:
         return []
     facts = {"vendor": gpus.vendor, "count": gpus.count}
-    checks: list[dict[str, Any]] = [
-        {"id": "count", **facts},
-        {"id": "memory", **facts},
-        {"id": "ecc", **facts, "wanted": gpus.ecc},
-        {"id": "link", **facts, "generation": gpus.pcie_generation, "lanes": gpus.pcie_lanes},
-        {"id": "clocks", **facts},
-    ]
+    link = {"id": "link", **facts, "generation": gpus.pcie_generation, "lanes": gpus.pcie_lanes}
+    ecc = {"id": "ecc", **facts, "wanted": gpus.ecc}
+    checks: list[dict[str, Any]] = [{"id": "count", **facts}]
     if gpus.vendor == "nvidia":
-        checks += [{"id": "driver", **facts, "version": driver.driver}, {"id": "xid", **facts}]
+        checks += [{"id": "driver", **facts, "version": driver.driver}, {"id": "memory", **facts}, ecc, link]
+        checks += [{"id": "clocks", **facts}, {"id": XID, **facts}]
+    else:  # rocm-smi tells neither memory errors nor reasons for lower clocks; the kernel counts the errors
+        checks += [{"id": RAS, **facts}, *([ecc] if gpus.ecc is not None else [])]
+        checks += [link] if gpus.pcie_generation is not None or gpus.pcie_lanes is not None else []
     if driver.fabric_manager:
         checks.append({"id": "fabric", **facts})
     if blueprint.policy.mig is not None:
@@ -69,6 +75,19 @@ def kernel_log_fault(log_text: str) -> str | None:
         return None
     shown = "; ".join(f"{_where(event)}: {event.kind} {event.code} ({_meaning(event)})" for event in bad[:3])
     return f"{shown}{f' and {len(bad) - 3} more' if len(bad) > 3 else ''}"
+
+
+def ras_fault(counts_text: str, gpus: int) -> str | None:
+    """GPUs whose memory had errors that could not be corrected, since the driver started.
+
+    Raises:
+        UnknownError: the driver does not count for every GPU.
+    """
+    counts = {found[1]: int(found[2]) for found in re.finditer(r"/(card\d+)/\S*ue:\s*(\d+)", counts_text)}
+    if len(counts) != gpus:
+        raise UnknownError(f"the driver counts memory errors of {len(counts)} of {gpus} GPUs")
+    bad = [f"{card}: {count}" for card, count in sorted(counts.items()) if count]
+    return f"uncorrected memory errors since the driver started: {', '.join(bad)}" if bad else None
 
 
 def _where(event: XidEvent) -> str:
@@ -103,15 +122,13 @@ def _driver(check: Mapping[str, Any], reading: GpuReading) -> str | None:
     return None if is_wanted else f"driver {reading.driver_version} is loaded, the blueprint pins {wanted}"
 
 
-def _memory(check: Mapping[str, Any], reading: GpuReading) -> str | None:
+def _memory(_check: Mapping[str, Any], reading: GpuReading) -> str | None:
     """A pending remap or retirement wants a restart; a failed remap or an uncorrected error rejects the GPU."""
-    if check["vendor"] == "nvidia":
-        told = [
-            gpu.repair.is_remap_pending is not None or gpu.repair.is_retirement_pending is not None
-            for gpu in reading.gpus
-        ]
-        if not all(told):
-            raise UnknownError(f"{told.count(False)} GPUs tell nothing of remapped rows or retired pages")
+    told = [
+        gpu.repair.is_remap_pending is not None or gpu.repair.is_retirement_pending is not None for gpu in reading.gpus
+    ]
+    if not all(told):
+        raise UnknownError(f"{told.count(False)} GPUs tell nothing of remapped rows or retired pages")
     return (
         _each(
             reading.gpus,
@@ -156,25 +173,31 @@ def _mig(check: Mapping[str, Any], reading: GpuReading) -> str | None:
 
 def _link(check: Mapping[str, Any], reading: GpuReading) -> str | None:
     """Lanes as they are now; the generation that slot and GPU can do together, since an idle GPU lowers its own."""
-    if any(gpu.link.lanes is None or gpu.link.lanes_max is None for gpu in reading.gpus):
+    lanes, generation = check["lanes"], check["generation"]
+    if any(gpu.link.lanes is None or (lanes or gpu.link.lanes_max) is None for gpu in reading.gpus):
         raise UnknownError("a GPU does not tell the lanes of its PCIe link")
-    if check["generation"] is not None and any(gpu.link.generation_max is None for gpu in reading.gpus):
+    if generation is not None and any(_generation(gpu) is None for gpu in reading.gpus):
         raise UnknownError("a GPU does not tell the generation of its PCIe link")
     return _each(
         reading.gpus,
-        lambda gpu: gpu.link.lanes != (check["lanes"] or gpu.link.lanes_max),
-        f"fewer PCIe lanes than {check['lanes'] or 'it has'}",
+        lambda gpu: gpu.link.lanes != (lanes or gpu.link.lanes_max),
+        f"fewer PCIe lanes than {lanes or 'it has'}",
     ) or _each(
         reading.gpus,
-        lambda gpu: check["generation"] is not None and (gpu.link.generation_max or 0) < check["generation"],
-        f"its slot allows less than PCIe generation {check['generation']}",
+        lambda gpu: generation is not None and (_generation(gpu) or 0) < generation,
+        f"its slot allows less than PCIe generation {generation}",
     )
+
+
+def _generation(gpu: Gpu) -> int | None:
+    """What slot and GPU can do together; where the tool does not tell it, what they do now."""
+    return gpu.link.generation_max or gpu.link.generation
 
 
 def _clocks(_check: Mapping[str, Any], reading: GpuReading) -> str | None:
     """Slowed down by heat or by the power supply, at rest."""
-    if all(gpu.throttling is None for gpu in reading.gpus):
-        raise UnknownError(f"{reading.tool} tells no reasons for lower clocks")
+    if any(gpu.throttling is None for gpu in reading.gpus):
+        raise UnknownError(f"{reading.tool} does not tell for every GPU why its clocks are lower")
     return _each(
         reading.gpus,
         lambda gpu: any(reason.startswith(HARD_LIMITS) for reason in gpu.throttling or ()),

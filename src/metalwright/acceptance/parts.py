@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from metalwright.acceptance.burn_in.measurement import TOOL_PATH
 from metalwright.model.certificate import TestResult
 
 COUNTS: Mapping[str, str] = MappingProxyType(
@@ -23,7 +24,7 @@ COUNTS: Mapping[str, str] = MappingProxyType(
 
 def count_command() -> str:
     """One shell line that prints every count."""
-    return "; ".join(f"echo {name.replace(' ', '_')}=$({line})" for name, line in COUNTS.items())
+    return TOOL_PATH + "; ".join(f"echo {name.replace(' ', '_')}=$({line})" for name, line in COUNTS.items())
 
 
 def read_counts(text: str) -> dict[str, int]:

@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.accelerators.texts import text
 from tests.desired import blueprint
 from tests.nvidia_text import GPUS, nvidia_smi
 
 from metalwright.accelerators import nvidia_smi as driver
-from metalwright.acceptance.gpu_health import UnknownError, gpu_checks, gpu_fault, kernel_log_fault
+from metalwright.acceptance.gpu_health import (
+    RAS,
+    READERS,
+    XID,
+    UnknownError,
+    gpu_checks,
+    gpu_fault,
+    kernel_log_fault,
+    ras_fault,
+)
+from metalwright.loading import load_model
+from metalwright.model.blueprint import Blueprint
 
+ROOT = Path(__file__).resolve().parents[3]
 GPU_BLUEPRINT: dict[str, Any] = {
     "hardware": blueprint().hardware.to_json()
     | {"gpus": {"count": GPUS, "vendor": "nvidia", "model": "H100 SXM 80GB", "pcie_generation": 5, "pcie_lanes": 16}},
     "software": {"accelerator": {"vendor": "nvidia", "driver": "580.95.05", "fabric_manager": True}},
     "policy": {"mig": "disabled", "power_cap_w": 700},
 }
-CHECKS = {check["id"]: check for check in gpu_checks(blueprint(**GPU_BLUEPRINT)) if check["id"] != "xid"}
+CHECKS = {check["id"]: check for check in gpu_checks(blueprint(**GPU_BLUEPRINT)) if check["id"] != XID}
 
 
 def faults(text: str) -> dict[str, str]:
@@ -38,8 +52,38 @@ def test_the_checks_follow_from_the_blueprint() -> None:
     assert set(CHECKS) == {"count", "driver", "memory", "ecc", "link", "clocks", "fabric", "mig", "power_cap"}
     assert gpu_checks(blueprint()) == []
     plain = blueprint(**GPU_BLUEPRINT | {"policy": {}, "software": {"accelerator": {"vendor": "amd", "driver": "6.4"}}})
-    assert {check["id"] for check in gpu_checks(plain)} >= {"count", "memory", "ecc", "link", "clocks"}
     assert not {"fabric", "mig", "power_cap"} & {check["id"] for check in gpu_checks(plain)}
+
+
+@pytest.mark.parametrize(
+    ("name", "tool"), [("gpu-mi300x-8x", "rocm-smi-mi300x"), ("gpu-h100-8x", "nvidia-smi-h100-8x")]
+)
+def test_a_good_node_of_every_maker_can_pass_all_that_its_blueprint_asks(name: str, tool: str) -> None:
+    wanted = load_model(ROOT / f"blueprints/{name}/1.0.0.yaml", Blueprint, root=ROOT).model
+    assert wanted.hardware.gpus is not None
+    reading = READERS[wanted.hardware.gpus.vendor][1](text(tool))
+    judged = [check for check in gpu_checks(wanted) if check["id"] not in (XID, RAS)]
+    assert len(judged) >= 2
+    assert [gpu_fault(check, reading) for check in judged] == [None] * len(judged)
+
+
+def test_the_link_of_an_amd_gpu_is_compared_with_what_is_declared() -> None:
+    reading = READERS["amd"][1](text("rocm-smi-mi300x"))
+    link = {"id": "link", "vendor": "amd", "count": 8, "lanes": 16, "generation": 5}
+    assert gpu_fault(link, reading) is None
+    assert "fewer PCIe lanes than 32" in str(gpu_fault(link | {"lanes": 32}, reading))
+    assert "less than PCIe generation 6" in str(gpu_fault(link | {"generation": 6}, reading))
+
+
+def test_amd_memory_errors_are_those_that_the_driver_counts_for_every_gpu() -> None:
+    counts = "".join(f"/sys/class/drm/card{card}/device/ras/umc_err_count:ue: 0\n" for card in range(8))
+    assert ras_fault(counts, 8) is None
+    assert ras_fault(
+        counts.replace("card3/device/ras/umc_err_count:ue: 0", "card3/device/ras/umc_err_count:ue: 2"), 8
+    ) == ("uncorrected memory errors since the driver started: card3: 2")
+    for few in ("", counts.partition("card7")[0]):
+        with pytest.raises(UnknownError, match="of 8 GPUs"):
+            ras_fault(few, 8)
 
 
 def test_eight_healthy_gpus_have_no_fault() -> None:

@@ -20,6 +20,9 @@ KILLED = range(129, 193)
 
 TAIL_CHARACTERS = 300
 
+TOOL_PATH = 'PATH="$PATH:/opt/rocm/bin:/usr/local/cuda/bin"; '
+"""Goes before a command: where the makers of GPUs put their tools, which no login shell of root looks through."""
+
 
 class NoResultError(ValueError):
     """The output proves nothing: empty, truncated, no work done, or of a form that is not known."""

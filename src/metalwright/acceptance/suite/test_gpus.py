@@ -9,11 +9,18 @@ from testinfra.host import Host
 
 from metalwright.accelerators import xid
 from metalwright.accelerators.gpu import GpuReading
-from metalwright.acceptance.burn_in.measurement import COMMAND_NOT_FOUND
-from metalwright.acceptance.gpu_health import READERS, UnknownError, gpu_fault, kernel_log_fault
+from metalwright.acceptance.burn_in.measurement import COMMAND_NOT_FOUND, TOOL_PATH
+from metalwright.acceptance.gpu_health import (
+    RAS,
+    RAS_COUNTS,
+    READERS,
+    XID,
+    UnknownError,
+    gpu_fault,
+    kernel_log_fault,
+    ras_fault,
+)
 from metalwright.errors import SshTimeoutError
-
-XID = "xid"
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +39,10 @@ def test_gpu_health(
         fault = kernel_log_fault(log.stdout)
     else:
         try:
-            fault = gpu_fault(check, _reading(host, check["vendor"], readings, unknown))
+            if check["id"] == RAS:
+                fault = ras_fault(host.run(RAS_COUNTS).stdout, check["count"])
+            else:
+                fault = gpu_fault(check, _reading(host, check["vendor"], readings, unknown))
         except UnknownError as error:
             unknown(str(error))
     assert fault is None, fault
@@ -47,7 +57,7 @@ def _reading(host: Host, vendor: str, readings: dict[str, GpuReading | SshTimeou
     if vendor not in readings:
         command, parse = READERS[vendor]
         try:
-            done = host.run(command)
+            done = host.run(TOOL_PATH + command)
         except SshTimeoutError as hang:
             readings[vendor] = hang
             raise

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from testinfra.host import Host
 
-from metalwright.acceptance.burn_in.measurement import Measurement, Situation, conclude
+from metalwright.acceptance.burn_in.measurement import TOOL_PATH, Measurement, Situation, conclude
 from metalwright.acceptance.burn_in.tests import BURN_IN
 from metalwright.acceptance.readings import LSBLK, lsblk_disks, rdma_devices
 
@@ -39,11 +39,11 @@ def _measure(
     if variant is None:
         unknown(f"no tool is known that does this with GPUs of {check['vendor'] or 'no maker'}")
         return
-    if host.run("command -v %s", variant.tool).rc != 0:
+    if host.run(TOOL_PATH + "command -v %s", variant.tool).rc != 0:
         unknown(f"{variant.tool} is not on the node (package {variant.package})")
     situation = _situation(host, measurement, check, unknown)
     record("began", time.time())
-    done = host.run(variant.command(situation), timeout_s=measurement.limit_s(check["seconds"]))
+    done = host.run(TOOL_PATH + variant.command(situation), timeout_s=measurement.limit_s(check["seconds"]))
     record("ended", time.time())
     reading = conclude(variant, situation, done.rc, done.stdout, done.stderr)
     if reading.value is not None:
