@@ -26,6 +26,7 @@ SSHD_SETTINGS = {
     "pubkeyauthentication": "yes",
     "permitrootlogin": "no",
     "x11forwarding": "no",
+    "authorizedkeysfile": "/etc/ssh/authorized_keys.d/%u",
 }
 """What ``sshd -T`` must say under ``security.ssh: key-only``."""
 

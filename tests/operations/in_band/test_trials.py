@@ -51,6 +51,17 @@ def test_the_blueprints_network_is_in_force_and_proven(site: MachineSite, node: 
     assert site.deploy("software").changed == set()
 
 
+def test_a_key_that_git_does_not_name_opens_nothing(site: MachineSite, node: Machine) -> None:
+    """Not in a home directory either, where a person could have left one."""
+    node.run("mkdir -p ~metalwright/.ssh; mv /etc/ssh/authorized_keys.d/metalwright ~metalwright/.ssh/authorized_keys")
+    try:
+        done = site.deploy("software")
+    finally:
+        node.run("mv ~metalwright/.ssh/authorized_keys /etc/ssh/authorized_keys.d/metalwright")
+    assert done.code != 0
+    assert "Authentication error" in done.text
+
+
 def test_a_change_that_keeps_the_node_reachable_stays(site: MachineSite, node: Machine) -> None:
     template = site.root / "templates/seed/link.network.j2"
     kept = template.read_text()
