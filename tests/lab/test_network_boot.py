@@ -7,9 +7,7 @@ claims its own.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import os
-import subprocess
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
@@ -18,6 +16,7 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from tests.disk_images import sha256, write_disk
 from tests.simulator.plain_client import SYSTEM, Client
 
 from metalwright.imaging.agent.stamp import decode_stamp, read_stamp_area
@@ -107,19 +106,11 @@ class Bench:
 
 @pytest.fixture(scope="module")
 def tiny_image(tmp_path_factory: pytest.TempPathFactory) -> tuple[Image, Path]:
-    """A raw image with a GPT and an ext4 root, in a catalogue."""
+    """A raw image with a GPT, a boot program and an ext4 root, in a catalogue."""
     directory = tmp_path_factory.mktemp("tiny-image")
-    path = directory / "tiny.raw"
-    (directory / "root/etc").mkdir(parents=True)
-    with path.open("wb") as file:
-        file.truncate(16 * MIB)
-    table = "label: gpt\nstart=2048, size=2048, type=U\nstart=4096, size=26624, type=L\n"
-    subprocess.run(["sfdisk", "-q", str(path)], input=table.encode(), check=True)
-    mkfs = ["mkfs.ext4", "-q", "-F", "-E", f"offset={2 * MIB}", "-d", str(directory / "root"), str(path), "13M"]
-    subprocess.run(mkfs, check=True, capture_output=True)
-    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    path = write_disk(directory / "tiny.raw")
     catalogue = ImageCatalogue(directory / "images")
-    image = catalogue.add(path, name="tiny", version="1", file_sha256=sha256)
+    image = catalogue.add(path, name="tiny", version="1", file_sha256=sha256(path))
     return image, catalogue.file_path(image)
 
 
