@@ -58,7 +58,7 @@ def damage(body: dict[str, Any], path: str, chance: random.Random, kind: str) ->
         body.clear()
         body["error"] = chance.choice([{"code": "Base.1.8.InternalError"}, None, [], "busy"])
     elif kind == "repeat" and isinstance(members, list) and members:
-        twins = [{"@odata.id": f"{member['@odata.id']}/"} for member in members if "@odata.id" in member]
+        twins = [{"@odata.id": f"{member['@odata.id']}/"} for member in members if _is_link(member)]
         body["Members"] = [*members, *chance.choice([members, twins])]
     elif kind == "cut" and isinstance(members, list):
         body["Members"] = members[: len(members) // 2]
@@ -71,6 +71,11 @@ def damage(body: dict[str, Any], path: str, chance: random.Random, kind: str) ->
         }
     elif kind in ("swap", "drop"):
         swap(body, chance, drop=kind == "drop")
+
+
+def _is_link(member: object) -> bool:
+    """Whether it can have a twin; earlier damage to the same body leaves members that are none."""
+    return isinstance(member, dict) and "@odata.id" in member
 
 
 def swap(body: dict[str, Any], chance: random.Random, drop: bool) -> None:
