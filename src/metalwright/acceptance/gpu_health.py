@@ -69,7 +69,13 @@ def gpu_fault(check: Mapping[str, Any], reading: GpuReading) -> str | None:
 
 
 def kernel_log_fault(log_text: str) -> str | None:
-    """The GPU errors since the boot that the driver wrote to the kernel log, but those that are only information."""
+    """The GPU errors since the boot that the driver wrote to the kernel log, but those that are only information.
+
+    Raises:
+        UnknownError: the log is empty, as no kernel's is.
+    """
+    if not any(line.strip() and not line.startswith("-- ") for line in log_text.splitlines()):
+        raise UnknownError("the kernel log of this boot is empty")
     bad = [event for event in events(log_text) if event.severity != "info"]
     if not bad:
         return None

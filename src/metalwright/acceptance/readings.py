@@ -109,7 +109,8 @@ def unit_fault(show_text: str) -> str | None:
     """Why a unit is not well, from ``systemctl show``; ``None`` when it is.
 
     A oneshot unit is well when it succeeded, also when it is no longer active, and a timer that waits;
-    ``activating`` is not yet well.
+    ``activating`` is not yet well. One that remains after its exit and is inactive never ran, or was stopped: its
+    result says ``success`` all the same.
     """
     found = dict(line.partition("=")[::2] for line in show_text.splitlines() if "=" in line)
     state = f"{found.get('ActiveState')}/{found.get('SubState')}, result {found.get('Result')}"
@@ -117,7 +118,8 @@ def unit_fault(show_text: str) -> str | None:
         return f"not loaded ({found.get('LoadState')})"
     if found.get("Result") != "success":
         return state
-    if found.get("Type") == "oneshot" and found.get("ActiveState") in ("active", "inactive"):
+    is_over = found.get("ActiveState") == "inactive" and found.get("RemainAfterExit") != "yes"
+    if found.get("Type") == "oneshot" and (is_over or found.get("ActiveState") == "active"):
         return None
     if found.get("ActiveState") != "active" or found.get("SubState") not in ("running", "exited", "waiting"):
         return state

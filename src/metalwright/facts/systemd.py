@@ -11,7 +11,10 @@ from pyinfra.api.exceptions import FactProcessError
 from metalwright.acceptance.readings import unit_fault
 from metalwright.facts.answers import NodeFact
 
-PROPERTIES = "Id,LoadState,Type,ActiveState,SubState,Result,NRestarts,UnitFileState,ActiveEnterTimestampMonotonic"
+PROPERTIES = (
+    "Id,LoadState,Type,RemainAfterExit,ActiveState,SubState,Result,"
+    "NRestarts,UnitFileState,ActiveEnterTimestampMonotonic"
+)
 UPTIME = "Uptime="
 
 

@@ -121,6 +121,13 @@ def test_units_are_judged_by_type_state_and_result(state: str, fault: str | None
     assert unit_fault(text) == fault
 
 
+@pytest.mark.parametrize(("active", "fault"), [("active", None), ("inactive", "inactive/dead, result success")])
+def test_a_unit_that_remains_after_its_exit_and_is_inactive_never_ran(active: str, fault: str | None) -> None:
+    sub = "exited" if active == "active" else "dead"
+    text = "Type=oneshot\nRemainAfterExit=yes\nLoadState=loaded\nResult=success\n"
+    assert unit_fault(f"{text}ActiveState={active}\nSubState={sub}\n") == fault
+
+
 def test_no_answer_about_a_unit_is_a_fault() -> None:
     assert unit_fault("") == "not loaded (None)"
 

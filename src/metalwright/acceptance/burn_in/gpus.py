@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable
 from statistics import median
@@ -68,9 +69,12 @@ def _testcase(text: str, name: str) -> dict[str, object]:
 def _cell(cell: object) -> float | None:
     """A number; ``None`` for the diagonal."""
     try:
-        return None if cell == "N/A" else float(str(cell))
+        value = None if cell == "N/A" else float(str(cell))
     except ValueError as error:
-        raise NoResultError(f"nvbandwidth gives {cell!r} for a pair") from error
+        raise NoResultError(f"{cell!r} is given for a pair") from error
+    if value is not None and not math.isfinite(value):  # the least of a matrix would hide it
+        raise NoResultError(f"{cell!r} is given for a pair")
+    return value
 
 
 def _slowest(rows: list[list[float | None]], gpus: int) -> float:

@@ -32,19 +32,18 @@ def readings() -> dict[str, GpuReading | SshTimeoutError]:
 def test_gpu_health(
     host: Host, check: dict[str, Any], readings: dict[str, GpuReading | SshTimeoutError], unknown: Any
 ) -> None:
-    if check["id"] == XID:
-        log = host.run(xid.QUERY)
-        if log.rc != 0:
-            unknown(f"the kernel log cannot be read: {log.stderr.strip()[:200]}")
-        fault = kernel_log_fault(log.stdout)
-    else:
-        try:
-            if check["id"] == RAS:
-                fault = ras_fault(host.run(RAS_COUNTS).stdout, check["count"])
-            else:
-                fault = gpu_fault(check, _reading(host, check["vendor"], readings, unknown))
-        except UnknownError as error:
-            unknown(str(error))
+    try:
+        if check["id"] == XID:
+            log = host.run(xid.QUERY)
+            if log.rc != 0:
+                unknown(f"the kernel log cannot be read: {log.stderr.strip()[:200]}")
+            fault = kernel_log_fault(log.stdout)
+        elif check["id"] == RAS:
+            fault = ras_fault(host.run(RAS_COUNTS).stdout, check["count"])
+        else:
+            fault = gpu_fault(check, _reading(host, check["vendor"], readings, unknown))
+    except UnknownError as error:
+        unknown(str(error))
     assert fault is None, fault
 
 

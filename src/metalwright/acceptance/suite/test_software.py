@@ -23,14 +23,16 @@ def test_package(host: Host, check: dict[str, Any]) -> None:
 
 def test_service(host: Host, check: dict[str, Any]) -> None:
     """Judged by state, sub-state and result together, by the type of the unit."""
-    properties = "Id,LoadState,Type,ActiveState,SubState,Result,NRestarts"
+    properties = "Id,LoadState,Type,RemainAfterExit,ActiveState,SubState,Result,NRestarts"
     fault = unit_fault(host.check_output("systemctl show --property %s %s", properties, check["unit"]))
     assert fault is None, f"{check['unit']}: {fault}"
 
 
-def test_ports(host: Host, check: dict[str, Any]) -> None:
+def test_ports(host: Host, check: dict[str, Any], unknown: Any) -> None:
     """Only the allowed TCP ports listen on addresses that others can reach."""
     exposed = exposed_ports(host.check_output("ss --no-header --numeric --listening --tcp"))
+    if not exposed:
+        unknown("ss lists no port at all, not even the one of this login")
     assert exposed <= set(check["allowed"]), f"ports {sorted(exposed - set(check['allowed']))} listen too"
 
 
