@@ -20,7 +20,7 @@ from metalwright.model.phase import NodeState
 from metalwright.model.rack import Node
 from metalwright.model.repository import SiteRepository
 from metalwright.model.site import RedfishSettings
-from metalwright.redfish.discovery import Discovery, Target, conclude, record, targets_of
+from metalwright.redfish.discovery import Discovery, Target, conclude, latch_key_of, record, targets_of
 from metalwright.redfish.discovery.ssdp import GROUP, search
 from metalwright.redfish.discovery.ssdp import PORT as SSDP_PORT
 from metalwright.redfish.discovery.sweep import DEFAULT_AT_ONCE
@@ -175,6 +175,9 @@ def _record(site: Workspace, found: Discovery) -> Discovery:
     claimed = tuple(record(item, site.journal.pins, site.journal.bmc_addresses, when) for item in found.claimed)
     for item in claimed:
         node = item.claim.node.name
+        if item.error is None:
+            sighting = item.sighting
+            site.journal.refused_logins.hand_over(latch_key_of(sighting.target, sighting.fingerprint), node)
         if item.error is None and site.journal.nodes.get(node) is None:
             site.journal.nodes.set_state(node, NodeState.CLAIMED, "found by discover")
     return replace(found, claimed=claimed)

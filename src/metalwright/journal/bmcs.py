@@ -132,10 +132,19 @@ class RefusedLogins:
         with self._database.read() as connection:
             return tuple(RefusedLogin.from_row(row) for row in connection.execute(statement))
 
+    def hand_over(self, key: str, node: str) -> None:
+        """The BMC ``key`` was claimed for ``node``: what it refused, it refused as the BMC of that node."""
+        for item in self.of(key):
+            self.latch(node, item.credential_id, item.why)
+
     def clear(self, key: str, why: str) -> int:
-        """Allow the credentials of a BMC to be tried again; audited. Returns how many were latched."""
+        """Allow the credentials of a BMC to be tried again; audited. Returns how many were latched.
+
+        A ``host:port`` means every BMC that was seen there: the key of an unclaimed one ends with its certificate.
+        """
         with self._database.write("clear_latch") as connection:
-            count = connection.execute(delete(LatchRow).where(LatchRow.bmc == key)).rowcount
+            seen = (LatchRow.bmc == key) | LatchRow.bmc.startswith(f"{key} ", autoescape=True)
+            count = connection.execute(delete(LatchRow).where(seen)).rowcount
             self._events.act("refused logins cleared", node=key, why=why, detail={"credentials": count})
         return count
 

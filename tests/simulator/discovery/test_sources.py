@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.simulator.discovery.sites import logins_at, machine, make_site, node_of, port_of
+from ruamel.yaml import YAML
+from tests.simulator.discovery.sites import SiteOnDisk, logins_at, machine, make_site, node_of, port_of
 
 from metalwright.simulator.running import RunningService, service_in_thread
 from metalwright.simulator.spec import BmcSpec
@@ -35,6 +36,13 @@ def sticker_file(folder: Path, *lines: str) -> str:
     path = folder / "stickers.csv"
     path.write_text("\n".join(["serial,mac,user,password", *lines]) + "\n")
     return str(path)
+
+
+def put_another_makers_login_first(site: SiteOnDisk) -> None:
+    config = site.root / "inventory/site.yaml"
+    words = YAML().load(config.read_text())
+    words["factory_credentials"].insert(0, {"user": "admin", "password": "env:OTHER"})
+    YAML().dump(words, config)
 
 
 @pytest.mark.parametrize("words", [("--leases",), ()])
@@ -85,6 +93,43 @@ def test_the_sticker_password_opens_a_bmc_that_the_lease_names(tmp_path: Path) -
         run = site.run("discover", "--leases", leases, "--json", factory="wrong-secret")
         assert [(item["node"], item["login"]) for item in run.json["claimed"]] == [("lab-1", "sticker")]
         assert logins_at(service) == ["LoginSucceeded"]
+
+
+def test_the_sticker_comes_first_also_where_it_says_what_a_factory_login_says(tmp_path: Path) -> None:
+    """A sticker that repeats the maker's default stays before the passwords of other makers."""
+    bmc = BmcSpec.model_validate({"macs": ("52:54:00:bc:00:01",), "password": FACTORY})
+    with service_in_thread(machine(1, bmc=bmc), "127.85.0.6") as service:
+        site = make_site(tmp_path, [ONE], port_of(service))
+        put_another_makers_login_first(site)
+        site.run(
+            "credentials", "import-stickers", sticker_file(tmp_path, f"LAB0001X,52-54-00-BC-00-01,admin,{FACTORY}")
+        )
+        leases = kea_file(tmp_path, ("127.85.0.6", "52:54:00:bc:00:01", LATER))
+        run = site.run("discover", "--leases", leases, "--json", factory=FACTORY, OTHER="wrong-secret")
+        assert [(item["node"], item["login"]) for item in run.json["claimed"]] == [("lab-1", "sticker")]
+        assert logins_at(service) == ["LoginSucceeded"]
+
+
+def test_a_login_refused_before_the_claim_is_not_sent_again_after_it(tmp_path: Path) -> None:
+    with service_in_thread(machine(1), "127.85.0.6") as service:
+        site = make_site(tmp_path, [ONE], port_of(service))
+        put_another_makers_login_first(site)
+        for _ in range(2):
+            run = site.run("discover", f"127.85.0.6:{port_of(service)}", "--fresh", "--json", OTHER="wrong-secret")
+            assert [item["node"] for item in run.json["claimed"]] == ["lab-1"]
+        assert logins_at(service) == ["LoginRefused", "LoginSucceeded", "LoginSucceeded"]
+
+
+def test_the_refusals_of_an_unclaimed_bmc_are_cleared_by_its_place(tmp_path: Path) -> None:
+    with service_in_thread(machine(1), "127.85.0.6") as service:
+        place = f"127.85.0.6:{port_of(service)}"
+        site = make_site(tmp_path, [], port_of(service))
+        for _ in range(2):
+            site.run("discover", place, "--fresh", factory="wrong-secret")
+        assert logins_at(service) == ["LoginRefused"]
+        assert site.run("credentials", "clear", place).err == f"{place}: 1 refused login forgotten\n"
+        site.run("discover", place, "--fresh", factory="wrong-secret")
+        assert logins_at(service) == ["LoginRefused", "LoginRefused"]
 
 
 def test_a_factory_password_that_is_not_there_is_left_out_where_stickers_may_do(tmp_path: Path) -> None:

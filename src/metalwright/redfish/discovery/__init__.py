@@ -13,7 +13,7 @@ from metalwright.redfish.discovery.sighting import RootFacts, Sighting
 from metalwright.redfish.discovery.sighting_log import SightingLog
 from metalwright.redfish.discovery.sweep import sweep
 from metalwright.redfish.discovery.targets import Target, TargetList, targets_of
-from metalwright.redfish.discovery.visit import Expected, Knowledge, visit
+from metalwright.redfish.discovery.visit import Expected, Knowledge, latch_key_of, visit
 
 __all__ = [
     "BmcAddressBook",
@@ -29,6 +29,7 @@ __all__ = [
     "Unclaimed",
     "conclude",
     "fitting_blueprints",
+    "latch_key_of",
     "rack_yaml",
     "record",
     "sweep",

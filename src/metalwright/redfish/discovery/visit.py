@@ -100,7 +100,7 @@ async def _visit(target: Target, knowledge: Knowledge, limits: Limits) -> Sighti
         is_known = expected is not None and expected.is_trusted(fingerprint)
         logins = _logins(target, knowledge, root, expected if is_known else None)
         seen = Sighting(target, "no-login", root=root, fingerprint=fingerprint, is_first_use=not is_known)
-        key = expected.node if is_known and expected is not None else _latch_key(target, fingerprint)
+        key = expected.node if is_known and expected is not None else latch_key_of(target, fingerprint)
         try:
             login = await _log_in(client, logins, key, knowledge.latch)
             reports = await read_identities(client, address=target.place.host)
@@ -137,12 +137,13 @@ def _logins(target: Target, knowledge: Knowledge, root: RootFacts, expected: Exp
     unit = knowledge.unit_logins(target, root)
     factory = knowledge.factory_logins(root.vendor)
     logins = [*own, *([site] if site is not None and may_send_site else []), *unit, *factory]
-    return tuple({(item.credentials.username, item.credentials.password): item for item in reversed(logins)}.values())[
-        ::-1
-    ]
+    unique: dict[tuple[str, str], Login] = {}
+    for login in logins:
+        unique.setdefault((login.credentials.username, login.credentials.password), login)
+    return tuple(unique.values())
 
 
-def _latch_key(target: Target, fingerprint: str | None) -> str:
+def latch_key_of(target: Target, fingerprint: str | None) -> str:
     """The name of an unclaimed BMC: its address, and its certificate since addresses are given to others."""
     return target.key if fingerprint is None else f"{target.key} {fingerprint[:16]}"
 
