@@ -59,6 +59,14 @@ def test_what_cannot_be_swept_is_wrong_usage(word: str) -> None:
         targets_of([word], 443, NOW)
 
 
+def test_a_wrong_line_of_a_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "racks.txt").write_text(f"{tmp_path}/hosts.txt\n")
+    (tmp_path / "hosts.txt").write_text("# rack 1\n10.20.0.11\n\nbmc 12  # two words\n")
+    with pytest.raises(UsageError) as caught:
+        places(str(tmp_path / "racks.txt"))
+    assert caught.value.where == f"{tmp_path}/racks.txt:1: {tmp_path}/hosts.txt:4: bmc 12"
+
+
 def test_http_needs_permission() -> None:
     (target,) = targets_of(["http://127.0.0.1:8000"], 443, NOW, allow_http=True).targets
     assert target.url == "http://127.0.0.1:8000"

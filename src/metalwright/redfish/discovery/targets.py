@@ -103,10 +103,19 @@ class _Reading:
             self._leases(path, leases)
             return
         self.opened.append(path)
-        for raw in text.splitlines():
+        for number, raw in enumerate(text.splitlines(), start=1):
             if line := raw.partition("#")[0].strip():
-                self.word(line)
+                self._line(line, f"{path}:{number}")
         self.opened.remove(path)
+
+    def _line(self, line: str, where: str) -> None:
+        """One line of a file; an error names the line, and the file that names the file."""
+        try:
+            self.word(line)
+        except UsageError as error:
+            raise UsageError(
+                error.what, where=f"{where}: {error.where}", expected=error.expected, found=error.found, hint=error.hint
+            ) from error
 
     def lease_file(self, path: Path) -> None:
         leases = read_leases(_text(path))
