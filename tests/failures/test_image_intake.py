@@ -196,6 +196,40 @@ def test_im_11_an_image_that_does_not_fit_the_declared_disks_is_refused_by_check
     assert (code, "does not fit" in said, f"{disk.stat().st_size} bytes" in said) == (2, True, True), said
 
 
+def test_im_11_an_image_that_was_cut_off_before_its_digest_was_taken_is_refused(site: ImageSite, disk: Path) -> None:
+    """Tells formats by their header, whatever the name; qcow2 becomes raw; sizes are compared with the disks."""
+    cut = site.root / "cut.raw"
+    cut.write_bytes(disk.read_bytes()[: 9 * MIB])
+    code, said = site.add(cut, "--sha256", sha256(cut), *VOUCH)
+    assert (code, "cut off" in said, f"{9 * MIB} bytes" in said) == (1, True, True), said
+    whole = qcow2(disk, site.root / "whole.qcow2")
+    cut.write_bytes(whole.read_bytes()[: whole.stat().st_size - 128 * 1024])
+    code, said = site.add(cut, "--sha256", sha256(cut), *VOUCH)
+    assert (code, "qemu-img failed" in said) == (1, True), said
+    assert site.kept == []
+
+
+@pytest.mark.parametrize(("name", "version"), [("../../outside", "1"), ("", "1"), ("tiny", "../../1"), ("tiny", ".1")])
+def test_what_no_image_can_be_called_is_refused_before_anything_is_fetched_or_made(
+    site: ImageSite, web: Web, disk: Path, name: str, version: str
+) -> None:
+    url = web.give("/disk.raw", disk.read_bytes())
+    before = sorted(site.root.parent.iterdir())
+    wanted = ("--name", name, "--version", version, "--sha256", sha256(disk), *VOUCH)
+    code, said = site("image", "add", url, *wanted)
+    assert (code, "no image can have this" in said) == (64, True), said
+    code, said = site("image", "build", "debian-12", "--version", "../../1")
+    assert (code, "no image can have this version" in said) == (64, True), said
+    assert (web.asked, site.kept, sorted(site.root.parent.iterdir())) == ([], [], before)
+
+
+@pytest.mark.parametrize("option", ["source", "--checksums", "--signature"])
+def test_what_is_no_url_is_refused_as_such(site: ImageSite, disk: Path, option: str) -> None:
+    source, more = ("http://[::1", ()) if option == "source" else (disk, (option, "http://[::1"))
+    code, said = site.add(source, "--sha256", sha256(disk), *more, *VOUCH)
+    assert (code, "http://[::1: this is no URL" in said) == (1, True), said
+
+
 def test_a_killed_add_leaves_nothing_that_counts_and_is_cleaned_up(site: ImageSite, tmp_path: Path) -> None:
     large = write_disk(tmp_path / "large.raw", size_bytes=400 * MIB)
     command = [sys.executable, "-m", "metalwright.cli", "--site", str(site.root), "image", "add", str(large)]

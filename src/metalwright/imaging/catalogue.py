@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final, Literal
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from metalwright.errors import ImageError, UsageError
 from metalwright.imaging.boot_programs import architecture_of, read_boot_programs
@@ -23,6 +23,7 @@ from metalwright.imaging.image_digests import digest_content, digest_file
 from metalwright.imaging.image_formats import detect_format
 from metalwright.imaging.image_trust import ImageSigner
 from metalwright.imaging.scratch import ADDING, scratch_directory, sync
+from metalwright.model.base import Slug, VersionText
 from metalwright.model.image import Image, PublishedDigest
 
 ENTRY_NAME: Final = "image.json"
@@ -79,7 +80,13 @@ class ImageCatalogue:
         return self.directory(image.name, image.version) / image.file
 
     def require_absent(self, name: str, version: str) -> None:
-        """Refuse a version that exists: an entry once made is never replaced. Raises :class:`ImageError`."""
+        """Refuse a version that exists: an entry once made is never replaced.
+
+        Raises:
+            ImageError: it exists.
+            UsageError: no image can be called that; nothing outside the catalogue is touched.
+        """
+        check_image_name(name, version)
         if (self.directory(name, version) / ENTRY_NAME).exists():
             raise ImageError("the image exists already", where=f"{name}@{version}", hint="choose another version")
 
@@ -179,6 +186,18 @@ def parse_image_ref(text: str) -> tuple[str, str]:
     if not name or not version:
         raise UsageError("an image is named with its version", where=text, expected="NAME@VERSION")
     return name, version
+
+
+def check_image_name(name: str, version: str) -> None:
+    """Refuse what no entry could be called, before anything is fetched or built. Raises :class:`UsageError`."""
+    for what, text, kind, expected in (
+        ("name", name, Slug, "lower-case letters, digits, dots and dashes, at most 63"),
+        ("version", version, VersionText, "letters, digits and . + ~ : _ -, first a letter or a digit"),
+    ):
+        try:
+            TypeAdapter(kind).validate_python(text)
+        except ValidationError as error:
+            raise UsageError(f"no image can have this {what}", where=repr(text), expected=expected) from error
 
 
 def _compare(what: str, expected: object, found: object) -> Iterator[str]:

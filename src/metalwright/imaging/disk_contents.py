@@ -130,6 +130,13 @@ def require_gpt(contents: DiskContents, where: str) -> None:
             "the image uses the place of the stamp", where=where, expected="zeros in bytes 524288 to 528383",
             hint="start the first partition at 1 MiB",
         )  # fmt: skip
+    cut = next((item for item in contents.partitions if _end(item) > contents.size_bytes), None)
+    if cut is not None:
+        raise ImageError(
+            "the image is cut off: a partition ends after it", where=where,
+            expected=f"at least {_end(cut)} bytes, the end of partition {cut.number}",
+            found=f"{contents.size_bytes} bytes",
+        )  # fmt: skip
     root = contents.root
     if root is None or root.content != "ext4":
         found = "no partition" if root is None else f"{root.content or 'nothing known'} on partition {root.number}"

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from metalwright.errors import ImageError
 from metalwright.imaging.apt_sources import read_apt_proxy_options, read_apt_sources
-from metalwright.imaging.catalogue import ENTRY_NAME, ImageCatalogue, Provenance
+from metalwright.imaging.catalogue import ENTRY_NAME, ImageCatalogue, Provenance, check_image_name
 from metalwright.imaging.disk_image import write_disk_image
 from metalwright.imaging.image_digests import digest_file
 from metalwright.imaging.image_intake import ZSTD_LEVEL
@@ -51,6 +51,7 @@ def build_image(
 
     Raises :class:`ImageError`, also when the existing entry was made from another recipe.
     """
+    check_image_name(recipe.name, version)
     origin = f"recipe {digest(recipe)}"
     if (catalogue.directory(recipe.name, version) / ENTRY_NAME).exists():
         return _check_origin(catalogue.get(recipe.name, version), origin)

@@ -29,9 +29,10 @@ _SBIN: Final = "/usr/local/sbin:/usr/sbin:/sbin"
 
 
 def run_program(
-    argv: Sequence[str], *, where: str, stdin: str = "", env: Mapping[str, str] | None = None, cwd: Path | None = None
-) -> str:
-    """Run ``argv`` and return its standard output.
+    argv: Sequence[str], *, where: str, stdin: str = "", env: Mapping[str, str] | None = None, cwd: Path | None = None,
+    good_codes: frozenset[int] = frozenset({0}),
+) -> str:  # fmt: skip
+    """Run ``argv`` and return its standard output; ``good_codes`` are the exit codes that are no failure.
 
     Raises :class:`ImageError` when the program is missing (with the package to install) or fails (with its last words).
     """
@@ -46,7 +47,7 @@ def run_program(
         env=env,
         cwd=cwd,
     )
-    if result.returncode != 0:
+    if result.returncode not in good_codes:
         raise ImageError(
             f"{argv[0]} failed", where=where, expected="exit code 0",
             found=f"{result.returncode}: {(result.stderr or result.stdout).strip()[-2000:]}",

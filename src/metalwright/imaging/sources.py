@@ -31,8 +31,13 @@ class Fetched(NamedTuple):
 
 
 def name_of(source: str) -> str:
-    """The file name in a path or URL."""
-    return unquote(urlsplit(source).path).rpartition("/")[2] if is_url(source) else Path(source).name
+    """The file name in a path or URL. Raises :class:`ImageError` for what is no URL."""
+    if not is_url(source):
+        return Path(source).name
+    try:
+        return unquote(urlsplit(source).path).rpartition("/")[2]
+    except ValueError as error:
+        raise ImageError("this is no URL", where=source, expected="http(s)://HOST/PATH", found=str(error)) from error
 
 
 def is_url(source: str) -> bool:
@@ -84,6 +89,7 @@ def _opened(source: str, what: str) -> Iterator[tuple[IO[bytes], int | None]]:
         with _open_file(Path(source), what) as file:
             yield file, None
         return
+    name_of(source)
     request = urllib.request.Request(source, headers={"User-Agent": f"metalwright/{__version__}"})  # noqa: S310 - http(s) by is_url
     try:
         with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as response:  # noqa: S310 - http(s) by is_url
