@@ -219,6 +219,8 @@ def _board(stack: Stack) -> Iterator[Incompatibility]:
             if value:
                 yield _refused((*STACK, key), f"{key} is for GPUs of nvidia", f"no {key}", str(value))
         return
+    if wanted.rocm is not None:
+        yield _refused((*STACK, "rocm"), "rocm is for GPUs of amd", "no rocm", wanted.rocm)
     if gpu is None:
         return
     has_switch = gpu.has_nvswitch(count)

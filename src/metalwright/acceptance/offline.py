@@ -5,29 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from metalwright.acceptance.burn_in.tests import BURN_IN
+from metalwright.acceptance.catalogue import KNOWN_TESTS
 from metalwright.acceptance.floors import FloorFinding, floor_findings
 from metalwright.errors import LoadingError
 from metalwright.loading import SitePaths, load_model
-from metalwright.model.blueprint import Blueprint
+from metalwright.model.blueprint import AcceptanceTest, Blueprint
 from metalwright.model.repository import SiteRepository
 
 
 def acceptance_errors(paths: SitePaths, repository: SiteRepository) -> Iterator[LoadingError]:
-    """Tests that can never run: of GPUs that the blueprint has not, or against a peer that the site does not name."""
+    """Tests that can never run: of GPUs that the blueprint has not, or against a peer that the site does not name.
+
+    And ``seconds`` of a test that loads nothing.
+    """
     for ref, blueprint in sorted(repository.blueprints.items()):
         for index, test in enumerate(blueprint.acceptance):
-            missing = _missing(blueprint, test.test, repository.site.acceptance_peer)
-            if missing is not None:
-                source = load_model(paths.blueprint(ref), Blueprint, root=paths.root)
-                error = LoadingError(
-                    f"acceptance test {test.test} can never run",
-                    where=source.where("acceptance", index, "test"),
-                    expected=missing[0],
-                    found=missing[1],
-                    hint=missing[2],
+            found = _without_load(test) or _missing(blueprint, test.test, repository.site.acceptance_peer)
+            if found is not None:
+                key, found.rule = found.where, "acceptance"
+                found.where = load_model(paths.blueprint(ref), Blueprint, root=paths.root).where(
+                    "acceptance", index, key
                 )
-                error.rule = "acceptance"
-                yield error
+                yield found
 
 
 def floor_warnings(paths: SitePaths, repository: SiteRepository) -> Iterator[LoadingError]:
@@ -64,16 +63,35 @@ def _floor_warning(blueprint: Blueprint, finding: FloorFinding) -> LoadingError 
     )
 
 
-def _missing(blueprint: Blueprint, name: str, peer: str | None) -> tuple[str, str, str | None] | None:
-    """What the test needs, what is there instead, and a hint."""
+def _without_load(test: AcceptanceTest) -> LoadingError | None:
+    """Seconds that nothing would last; the error's place is a key."""
+    if test.seconds is None or test.test in BURN_IN or test.test not in KNOWN_TESTS:
+        return None
+    return LoadingError(
+        f"acceptance test {test.test} runs no command that could last so long",
+        where="seconds",
+        expected="no seconds",
+        found=str(test.seconds),
+    )
+
+
+def _missing(blueprint: Blueprint, name: str, peer: str | None) -> LoadingError | None:
+    """What the test needs, what is there instead, and a hint; the error's place is a key."""
     test, gpus = BURN_IN.get(name), blueprint.hardware.gpus
     if test is None:
         return None
     if "gpus" in test.needs and gpus is None:
-        return "a blueprint with hardware.gpus", "none", None
+        return _never(name, "a blueprint with hardware.gpus", "none", None)
     if gpus is not None and test.variant(gpus.vendor) is None:
         makers = " or ".join(sorted(test.variants))
-        return f"GPUs of {makers}", gpus.vendor, "docs/reference/acceptance-tests.md lists the tests of each maker"
+        hint = "docs/reference/acceptance-tests.md lists the tests of each maker"
+        return _never(name, f"GPUs of {makers}", gpus.vendor, hint)
     if "peer" in test.needs and peer is None:
-        return "acceptance_peer in inventory/site.yaml", "none", "it is the machine at the other end of the test"
+        hint = "it is the machine at the other end of the test"
+        return _never(name, "acceptance_peer in inventory/site.yaml", "none", hint)
     return None
+
+
+def _never(name: str, expected: str, found: str, hint: str | None) -> LoadingError:
+    what = f"acceptance test {name} can never run"
+    return LoadingError(what, where="test", expected=expected, found=found, hint=hint)

@@ -317,7 +317,7 @@ class AcceptanceTest(Frozen):
     """
 
     test: Slug
-    floor: float | None = Field(default=None, allow_inf_nan=False)
+    floor: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     unit: Text | None = None
     fleet_band: FleetBand | None = None
     record: bool = False

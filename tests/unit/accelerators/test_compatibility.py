@@ -69,6 +69,7 @@ def test_the_shipped_blueprints_are_known_to_work(name: str) -> None:
         ("h100", {"container_toolkit": "1.11.0"}, "container_toolkit"),
         ("h100", {"runtime__version": "1.6.20"}, "version"),
         ("h100", {"cuda": "14.0"}, "cuda"),
+        ("h100", {"rocm": "6.4.1.60401"}, "rocm"),
         ("h100", {"policy__power_cap_w": 900}, "power_cap_w"),
         ("v100", {"policy__mig": "enabled"}, "mig"),
         ("mi300x", {"policy__mig": "enabled"}, "mig"),

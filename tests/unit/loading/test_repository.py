@@ -14,6 +14,8 @@ from metalwright.loading import load_site, read_site, release
 RACK = "inventory/racks/r1.yaml"
 BOX = "blueprints/box/1.0.0.yaml"
 NETWORKS = "inventory/networks.yaml"
+TWICE = "[{port: host-0, to: leaf-1}, {port: host-0, to: leaf-2}]"
+EXPORTER = "{agents: {dcgm_exporter: 4.8.2}}"
 
 
 def test_a_valid_site_becomes_one_value(site: BrokenSite) -> None:
@@ -67,6 +69,13 @@ def test_errors_of_all_files_are_told_together(site: BrokenSite) -> None:
         (BOX, "unit: MB/s", "unit: GB/s", "acceptance test cpu-hash measures in another unit", 16),
         (BOX, "[general]", "[training]", "the workload 'training' has no acceptance test", 4),
         (BOX, "[general]", "[mining]", "no acceptance test is known for the workload 'mining'", 4),
+        (BOX, "floor: 10", "floor: 0", "acceptance[0].floor is not valid", 16),
+        (BOX, "floor: 10", "floor: -1", "acceptance[0].floor is not valid", 16),
+        (BOX, "image:", "cabling: [{port: hots-0, to: leaf-1}]\nimage:", "cabling names a port that hardware.nics", 15),
+        (BOX, "image:", "cabling: [{port: host-1, to: leaf-1}]\nimage:", "cabling names a port that hardware.nics", 15),
+        (BOX, "image:", f"cabling: {TWICE}\nimage:", "the port host-0 is plugged into two places", 15),
+        (BOX, "  nics:", "  alternates: {nic: [X]}\n  nics:", "alternates of 'nic', which is no section", 10),
+        (BOX, "image:", f"software: {EXPORTER}\nimage:", "dcgm_exporter tells of other GPUs", 15),
     ],
 )
 def test_what_no_single_file_can_know_is_refused_at_its_place(

@@ -9,17 +9,20 @@ from metalwright.errors import LoadingError
 from metalwright.loading.messages import nearest
 from metalwright.loading.models import Loaded
 from metalwright.loading.site_files import SiteFiles
-from metalwright.model.blueprint import Blueprint
+from metalwright.model.blueprint import Blueprint, Hardware
 from metalwright.model.workloads import WORKLOAD_TESTS
 
 _MOVING_VERSIONS = ("latest", "stable", "edge", "nightly", "main", "master", "head")
+_EXPORTER_OF: Mapping[str, str] = {"dcgm_exporter": "nvidia", "amd_metrics_exporter": "amd"}
 
 
 def check_blueprints(files: SiteFiles) -> Iterator[LoadingError]:
-    """Tests, workloads, boot chain, versions and the way back."""
+    """Tests, workloads, parts, boot chain, versions and the way back."""
     for blueprint in files.blueprints.values():
         yield from _tests(blueprint, files.known_tests)
         yield from _workloads(blueprint)
+        yield from _parts(blueprint)
+        yield from _exporters(blueprint)
         yield from _boot(blueprint)
         yield from _versions(blueprint)
         yield from _rollback(files, blueprint)
@@ -63,6 +66,50 @@ def _workloads(blueprint: Loaded[Blueprint]) -> Iterator[LoadingError]:
                 where=where(),
                 expected=f"{' or '.join(proofs)} with a floor under acceptance",
                 found=", ".join(sorted(judged)) or "none",
+            )
+
+
+def _parts(blueprint: Loaded[Blueprint]) -> Iterator[LoadingError]:
+    """Cables of ports that the server has, each once; alternates of sections that there are."""
+    counts = {group.role: group.count for group in blueprint.model.hardware.nics}
+    ports = [f"{role}-{number}" for role, count in counts.items() for number in range(count)]
+    seen: set[str] = set()
+    for index, cable in enumerate(blueprint.model.cabling):
+        where = partial(blueprint.where, "cabling", index, "port")
+        if cable.port not in ports:
+            shown = ", ".join(f"{role}-0 to {role}-{count - 1}" for role, count in counts.items()) or "no port"
+            yield LoadingError(
+                "cabling names a port that hardware.nics does not have",
+                where=where(),
+                expected=shown,
+                found=cable.port,
+                hint="ports are numbered within their role, from 0",
+            )
+        elif cable.port in seen:
+            yield LoadingError(f"the port {cable.port} is plugged into two places", where=where())
+        seen.add(cable.port)
+    sections = sorted(set(Hardware.model_fields) - {"alternates"})
+    for section in blueprint.model.hardware.alternates:
+        if section not in sections:
+            yield LoadingError(
+                f"alternates of {section!r}, which is no section of hardware",
+                where=blueprint.where("hardware", "alternates", section),
+                hint=nearest(section, sections),
+            )
+
+
+def _exporters(blueprint: Loaded[Blueprint]) -> Iterator[LoadingError]:
+    """An exporter of GPU metrics serves the GPUs of one maker."""
+    gpus = blueprint.model.hardware.gpus
+    for agent in blueprint.model.software.agents:
+        maker = _EXPORTER_OF.get(agent)
+        if maker is not None and (gpus is None or gpus.vendor != maker):
+            yield LoadingError(
+                f"{agent} tells of other GPUs",
+                where=blueprint.where("software", "agents", agent),
+                expected=f"GPUs of {maker}",
+                found=f"GPUs of {gpus.vendor}" if gpus is not None else "no hardware.gpus",
+                hint="leave it out; the page about monitoring names the exporter of each maker",
             )
 
 
