@@ -110,6 +110,8 @@ def _interrupts(change: Change) -> str:
 
 def _cost(cost: Estimate) -> str:
     """Minutes by phase, from the journal; a phase that was never done on this class makes the whole unknown."""
+    if all(item.minutes is None for item in cost.phases):
+        return "takes an unknown time: none of its phases was ever done here on a node of this class"
     parts = [
         f"{item.phase} {_minutes(item.minutes)}" + (f" (median of {item.times})" if item.times else "")
         for item in cost.phases

@@ -55,8 +55,8 @@ class ProgressLines:
         self._line(node, phase, f"ok in {seconds:.1f} s  {told[:90]}".rstrip(), style="green")
 
     def node_failed(self, node: str, phase: Phase, failure: Failed) -> None:
-        """The node stops here."""
-        self._line(node, phase, f"FAILED: {failure.what}", style="bold red")
+        """The node stops here; the code is what runbooks call it."""
+        self._line(node, phase, f"FAILED ({failure.code}): {failure.what}", style="bold red")
         for name, text in (("expected", failure.expected), ("found", failure.found), ("hint", failure.hint)):
             if text:
                 self._line(node, phase, f"  {name}: {text}")

@@ -18,7 +18,7 @@ from metalwright.cli.preconditions import check_preconditions
 from metalwright.cli.progress import ProgressLines
 from metalwright.cli.selection import overwritten
 from metalwright.cli.tables import print_table
-from metalwright.errors import MetalwrightError
+from metalwright.errors import MetalwrightError, UsageError
 from metalwright.imaging.ordering import cache_dir
 from metalwright.imaging.ramdisk import is_ramdisk_built
 from metalwright.model.phase import PHASES, Phase
@@ -70,8 +70,13 @@ class Asked:
 def run_to_the_end(cli: CliContext, workspace: Workspace, asked: Asked) -> int:
     """Do it, and a rebuild whose acceptance fails once more with what was good before; returns the exit code.
 
-    ``workspace`` is the site as git pins it.
+    ``workspace`` is the site as git pins it. Raises UsageError for an override without a reason.
     """
+    for option, reason in (("--undrained", asked.undrained), ("--no-way-back", asked.no_way_back)):
+        if reason is not None and not reason.strip():
+            raise UsageError(
+                f"{option} wants a reason", where=" ".join(asked.names), expected="why; the audit log keeps it"
+            )
     outcome = _run(cli, workspace, asked, _fallbacks(cli, workspace, asked))
     again = [target for node in outcome.failures if (target := due_fallback(workspace.journal, node)) is not None]
     if again and asked.kind == "rebuild":

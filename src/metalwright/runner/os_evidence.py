@@ -23,6 +23,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "warnings of this boot": ("journalctl", "-b", "-p", "warning", "-n", "500", "--no-pager"),
     "warnings of the boot before": ("journalctl", "-b", "-1", "-p", "warning", "-n", "500", "--no-pager"),
     "GPUs": ("nvidia-smi", "-q"),
+    "AMD GPUs": ("sh", "-c", "PATH=$PATH:/opt/rocm/bin; amd-smi metric --json || rocm-smi --showallinfo --json"),
 }
 KEPT_CHARACTERS = 200_000
 """Of each output the end is kept."""

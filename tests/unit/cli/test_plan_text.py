@@ -35,6 +35,12 @@ def test_what_the_journal_does_not_know_is_said_to_be_unknown(capsys: pytest.Cap
     assert told in shown({Phase.IMAGE: [600, 600, 100]}, capsys)
 
 
+def test_where_the_journal_knows_nothing_it_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    text = shown({}, capsys)
+    assert "n1: takes an unknown time: none of its phases was ever done here on a node of this class" in text
+    assert text.count("unknown time") == 1
+
+
 def test_what_it_knows_adds_up(capsys: pytest.CaptureFixture[str]) -> None:
     told = "n1: takes about 12 min: image about 10 min (median of 1), accept about 2 min (median of 2)"
     assert told in shown({Phase.IMAGE: [600], Phase.ACCEPT: [60, 180]}, capsys)

@@ -77,6 +77,16 @@ def test_a_rebuild_that_is_accepted_is_not_done_twice(workspace: Workspace, scri
     assert tried == ["box@2.0.0"]
 
 
+@pytest.mark.parametrize("reason", ["", "  "])
+def test_going_on_without_a_drain_wants_a_reason(
+    workspace: Workspace, scripted: Script, capsys: pytest.CaptureFixture[str], reason: str
+) -> None:
+    tried = scripted(True)
+    assert cli(workspace, "rebuild", "n1", "--yes", "--undrained", reason) == 64
+    assert "--undrained wants a reason" in capsys.readouterr().err
+    assert tried == []
+
+
 def test_a_rebuild_that_is_not_accepted_is_done_once_more_with_what_was_good_before(
     workspace: Workspace, scripted: Script, capsys: pytest.CaptureFixture[str]
 ) -> None:
