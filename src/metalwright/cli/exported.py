@@ -21,12 +21,12 @@ def write_export(directory: Path, files: Mapping[str, str], *, check: bool) -> i
     Raises LoadingError where it cannot write.
     """
     stale = [name for name, text in sorted(files.items()) if _text(directory / name) != text]
-    for name in stale:
-        typer.echo(f"{'would write' if check else 'wrote'} {directory / name}")
     if not stale:
         typer.echo(f"{len(files)} files are up to date", err=True)
-    if not check:
-        write_files(directory, {name: files[name] for name in stale})
+    for name in stale:
+        if not check:
+            write_files(directory, {name: files[name]})
+        typer.echo(f"{'would write' if check else 'wrote'} {directory / name}")
     return EXIT_DIFFERENCE if check and stale else 0
 
 

@@ -120,3 +120,9 @@ def test_the_shipped_hook_drains_a_node_of_a_real_slurm_once(slurm: Slurm) -> No
 
 def test_undraining_a_node_that_serves_changes_nothing(slurm: Slurm) -> None:
     assert "nothing to do" in hook(slurm, "undrain-slurm", "gpu-a01-u21")
+
+
+def test_only_what_was_written_is_said_to_be_written() -> None:
+    run = run_cli("--site", str(ROOT), "labels", "export", "/proc/schedulers")
+    assert (run.code, run.out) == (1, "")
+    assert "/proc/schedulers/kubernetes: cannot make the directory" in run.err
