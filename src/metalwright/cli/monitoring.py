@@ -131,8 +131,10 @@ def bmc_metrics_command(
 
 def _serve(cli: CliContext, listen: str, interval_s: float, newest_events: int) -> None:
     host, _, port = listen.rpartition(":")
-    if not host or not port.isdecimal():
-        raise UsageError("this is not an address to listen on", where=listen, expected="HOST:PORT")
+    if not host or not (port.isascii() and port.isdecimal() and int(port) <= 65535):
+        raise UsageError(
+            "this is not an address to listen on", where=listen, expected="HOST:PORT, with a port of at most 65535"
+        )
     server = MetricsServer(
         cli.site,
         interval_s=interval_s,

@@ -40,7 +40,12 @@ class MetricsServer:
             try:
                 await web.TCPSite(runner, host, port).start()
             except OSError as error:
-                raise UsageError("cannot listen there", where=f"{host}:{port}", found=error.strerror) from error
+                raise UsageError(
+                    "cannot listen there",
+                    where=f"{host}:{port}",
+                    found=error.strerror,
+                    hint="name a free port at an address of this machine, or 0.0.0.0 for all of them",
+                ) from error
             await stop.wait()
         finally:
             sweeping.cancel()

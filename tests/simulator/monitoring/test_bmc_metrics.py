@@ -157,9 +157,16 @@ def _page(url: str) -> str:
     raise AssertionError(f"{url} showed nothing within 40 s")
 
 
-@pytest.mark.parametrize("listen", ["9478", ":9478", "host:", "127.0.0.1:x"])
+@pytest.mark.parametrize("listen", ["9478", ":9478", "host:", "127.0.0.1:x", "127.0.0.1:99999", "127.0.0.1:²"])
 def test_what_is_no_address_is_wrong_usage(listen: str, tmp_path: Path) -> None:
     assert make_site(tmp_path, []).run("monitoring", "bmc-metrics", "--listen", listen).code == 64
+
+
+def test_an_address_that_cannot_be_listened_on_is_refused_with_a_hint(tmp_path: Path) -> None:
+    run = make_site(tmp_path, []).run("monitoring", "bmc-metrics", "--listen", "192.0.2.1:9478")
+    assert run.code == 64
+    assert "192.0.2.1:9478: cannot listen there" in run.err
+    assert "hint: name a free port" in run.err
 
 
 def certified(site: SiteOnDisk, issued: datetime, verdict: TestVerdict = "PASS") -> Certificate:
