@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -35,3 +36,19 @@ def test_an_output_that_finds_no_room_is_named() -> None:
     assert done.returncode == 1
     assert done.stderr.startswith("error: standard output, /dev/full: the operating system refused it")
     assert "hint: make room" in done.stderr
+
+
+def test_an_interrupt_while_modules_load_shows_no_traceback() -> None:
+    """The module that answers the interrupt is not loaded yet: the process ends by the signal."""
+    code = (
+        "import os, signal, sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'metalwright.cli.app': os.kill(os.getpid(), signal.SIGINT)\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "from metalwright.cli import main\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, "")
