@@ -154,7 +154,11 @@ def _decode(text: str) -> bytes:
 def _read(path: Path) -> dict[str, Any]:
     try:
         data = json.loads(read_bytes(path, root=None), object_pairs_hook=_no_duplicates)
-    except (LoadingError, ValueError, RecursionError) as error:
+    except LoadingError as error:
+        raise AcceptanceError(
+            error.what, where=str(path), expected=error.expected, found=error.found, hint=error.hint
+        ) from error
+    except (ValueError, RecursionError) as error:
         raise AcceptanceError("the certificate cannot be read", where=str(path), found=str(error)) from error
     if not isinstance(data, dict):
         raise AcceptanceError("the file holds no certificate", where=str(path), expected="a JSON object")

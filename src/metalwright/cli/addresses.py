@@ -13,6 +13,7 @@ from metalwright.allocations import Reallocation, allocate_addresses, answering_
 from metalwright.cli.context import CliContext, print_json
 from metalwright.cli.tables import print_table
 from metalwright.dhcp import render_dhcp
+from metalwright.errors import UsageError
 from metalwright.loading import SitePaths, load_site
 from metalwright.runner.custody import unfinished_run
 from metalwright.workspace import open_workspace
@@ -115,6 +116,10 @@ def export_command(
     (or all: ``network_boot.reservations`` in site.yaml).
     """
     cli: CliContext = context.obj
+    if whose == "boot" and form not in ("kea", "dnsmasq"):
+        raise UsageError("--for boot is about a DHCP server", where="--for", expected="--format kea or dnsmasq with it")
+    if node and whose != "boot":
+        raise UsageError("--node belongs to the network that nodes boot from", where="--node", expected="--for boot")
     repository = load_site(cli.site)
     if form in ("kea", "dnsmasq"):
         network = boot_network(repository, _may_boot(cli, node or [])) if whose == "boot" else dhcp_network(repository)

@@ -66,6 +66,12 @@ class Asked:
     yes: bool = False
     as_json: bool = False
 
+    def __post_init__(self) -> None:
+        """Raise UsageError for a reason without words: it would be all that the audit log has."""
+        for option, reason in (("--undrained", self.undrained), ("--no-way-back", self.no_way_back)):
+            if reason is not None and not reason.strip():
+                raise UsageError(f"{option} wants a reason", where=option, expected="words that the audit log keeps")
+
 
 def run_to_the_end(cli: CliContext, workspace: Workspace, asked: Asked) -> int:
     """Do it, and a rebuild whose acceptance fails once more with what was good before; returns the exit code.

@@ -59,6 +59,12 @@ def status(
     With --times: the seconds of each phase, beside the minutes that the blueprint allows (`rollback.minutes`).
     """
     cli: CliContext = context.obj
+    if watching and (times or as_json):
+        raise UsageError(
+            "--watch shows what changes and goes with neither --times nor --json",
+            where="--watch",
+            hint="for another program: `metalwright status --json`, as often as it is needed",
+        )
     with open_history(cli) as history:
         if watching:
             _watch(cli, history, nodes or [], every)

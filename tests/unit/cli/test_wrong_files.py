@@ -125,3 +125,31 @@ def test_a_refusal_of_the_operating_system_says_where_and_what_to_do(number: int
     assert isinstance(error, MetalwrightError)
     assert (error.where, error.found) == ("/some/file", os.strerror(number))
     assert error.hint
+
+
+def test_a_certificate_that_is_not_there_is_said_in_one_message(
+    tmp_path: Path, site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = refused(capsys, site, *READERS["certificate"], str(tmp_path / "none"))
+    assert told == f"error: {tmp_path}/none: cannot read the file\n  expected: a file\n  found:    nothing\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("status", "--watch", "--json"),
+        ("status", "--watch", "--times"),
+        ("addresses", "export", "--format", "kea", "--node", "gpu-1"),
+        ("addresses", "export", "--format", "hosts", "--for", "boot"),
+        ("rebuild", "gpu-1", "--undrained", " "),
+        ("provision", "gpu-1", "--undrained", ""),
+        ("provision", "gpu-1", "--no-way-back", ""),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_refused(
+    site: Path, capsys: pytest.CaptureFixture[str], words: Arguments
+) -> None:
+    assert run(["--site", str(site), *words]) == 64
+    said = capsys.readouterr()
+    assert "error: --" in said.err
+    assert said.out == ""
