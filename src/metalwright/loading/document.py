@@ -229,7 +229,7 @@ def _syntax_error(error: Exception, path: str, text: str) -> LoadingError:
     where = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark is not None else f"{path}:1:1"
     if not isinstance(error, MarkedYAMLError):
         return LoadingError("unreadable YAML", where=where, found=type(error).__name__)
-    problem = " ".join(str(error.problem or error.context or "syntax").split())
+    problem = " ".join(str(error.problem or error.context or "syntax").split()).removeprefix("found ")
     return LoadingError("unreadable YAML", where=where, found=problem, hint=_syntax_hint(problem))
 
 

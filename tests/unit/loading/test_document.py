@@ -73,6 +73,12 @@ def test_unreadable_text_is_refused_at_its_place(text: str, where: str, part: st
     assert part in error.what
 
 
+def test_a_tab_is_named_once_and_with_what_to_do() -> None:
+    error = errors_of("a:\n\tb: 1\n")[0]
+    assert error.found == "character '\\t' that cannot start any token"
+    assert error.hint is not None and "never with tabs" in error.hint
+
+
 def test_an_alias_bomb_is_refused_before_it_grows() -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
