@@ -16,7 +16,7 @@ from metalwright.model.digests import digest
 from metalwright.model.network import Network
 from metalwright.model.phase import PHASES, Phase
 from metalwright.model.plan import Change, Disruption, NodePlan, Plan, PlannedIdentity
-from metalwright.model.rack import Node
+from metalwright.model.rack import Node, Rack
 from metalwright.model.repository import SiteRepository
 
 _TOLD = 8
@@ -36,6 +36,11 @@ def shared_inputs(repository: SiteRepository) -> dict[str, object]:
     }
 
 
+def place_inputs(rack: Rack) -> dict[str, object]:
+    """What the recipe of a node takes from its rack: the names that its labels carry."""
+    return {"rack": rack.name, "leaves": [switch.name for switch in rack.switches if switch.role == "leaf"]}
+
+
 def _without_dhcp_pool(network: Network) -> dict[str, object]:
     """The network as a node's recipe sees it: what DHCP gives to unknown machines changes no node."""
     return {key: value for key, value in network.to_json().items() if key != "dhcp_pool"}
@@ -43,19 +48,24 @@ def _without_dhcp_pool(network: Network) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class Desired:
-    """What git wants of one node. ``addresses`` maps network name to address; ``shared`` is what all nodes share."""
+    """What git wants of one node.
+
+    ``addresses`` maps network name to address; ``place`` is what it takes from its rack, ``shared`` what all share.
+    """
 
     node: Node
     blueprint: Blueprint
     recipe: str
     addresses: Mapping[str, str]
     disk_serial: str | None
+    place: Mapping[str, object] = field(default_factory=dict)
     shared: Mapping[str, object] = field(default_factory=dict)
 
     def own_values(self) -> dict[str, object]:
         """The values of this node alone that the desired digest covers."""
         return {
             **self.node.recipe_inputs(),
+            **self.place,
             "recipe": self.recipe,
             "allocated": dict(sorted(self.addresses.items())),
             "disk_serial": self.disk_serial,

@@ -10,7 +10,7 @@ from metalwright.model.phase import PHASES, Phase
 from metalwright.model.rack import Node, Rack
 from metalwright.model.repository import SiteRepository
 from metalwright.model.review import AddressMove, BlueprintChange, NodeImpact, SiteChange
-from metalwright.planning import shared_inputs
+from metalwright.planning import place_inputs, shared_inputs
 from metalwright.review.differences import blueprint_changes
 from metalwright.review.site_changes import networks_and_site, racks_without_nodes
 
@@ -87,6 +87,7 @@ class _Comparison:
         is_same = old is node and old_rack is rack
         what = [*(() if is_same else _node_words(old_rack, old, rack, node)), *self._network_words(node)]
         is_own_new = old is not node and old.recipe_inputs() != node.recipe_inputs()
+        is_own_new |= old_rack is not rack and place_inputs(old_rack) != place_inputs(rack)
         is_recipe_new = self.is_recipe_new or is_own_new or bool(changes) or bool(moves)
         if not (what or changes or moves or is_recipe_new):
             return None

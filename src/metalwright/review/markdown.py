@@ -23,21 +23,49 @@ _FILES_NOTES = {
 _GPUS_NOTE = "- GPUs out: the acceptance tests run again and need the whole node, so the workload has to leave"
 _VERDICTS = {"pass": "pass", "fail": "**FAIL**", "open": "**open**"}
 _DIFF_LINES = 40
+_MOST_NAMES = 500
+MOST_CHARACTERS = 60_000
+"""GitHub takes no comment above 65,536 characters."""
+
+_CUT = "\n\n**The rest does not fit into a comment**: `metalwright review --json` has all of it.\n"
 _DIGEST = re.compile(r"\b[0-9a-f]{64}\b")
 
 
 def render_markdown(review: Review) -> str:
     """The whole comment."""
+    files = _files(review.files)
+    text = _text(review, files)
+    if len(text) > MOST_CHARACTERS:
+        text = _text(review, _fitting(files, MOST_CHARACTERS - len(_text(review, []))))
+    if len(text) > MOST_CHARACTERS:
+        text = text[: text.rindex("\n", 0, MOST_CHARACTERS - len(_CUT))] + _CUT
+    return text
+
+
+def _text(review: Review, files: Sequence[str]) -> str:
     parts = [MARK, f"## Review of `{review.base}..{review.head}`", _headline(review)]
     parts += _section("Refused", _refused(review.refused))
     parts += _section("Blueprints", _blueprints(review.changes))
     parts += _section("Site", _site(review))
     parts += _section("Nodes", _nodes(review))
-    parts += _section("Rendered files", _files(review.files))
+    parts += _section("Rendered files", files)
     parts += _section("Policies", _policies(review))
     parts += _section("Worth a look", _bullets(review.warnings))
     parts += _section("Unknown", _bullets(review.unknown))
     return "\n\n".join(parts) + "\n"
+
+
+def _fitting(blocks: Sequence[str], room: int) -> list[str]:
+    """The first blocks that fit, and how many do not."""
+    taken: list[str] = []
+    room -= 200  # the title and the line below
+    for block in blocks:
+        room -= len(block) + 2
+        if room < 0:
+            break
+        taken.append(block)
+    left = sum(block.startswith("<details>") for block in blocks[len(taken) :])
+    return [*taken, f"{_count(left, 'more difference')} of files: `metalwright review --json` has all of them."]
 
 
 def _headline(review: Review) -> str:
@@ -105,7 +133,8 @@ def _nodes(review: Review) -> list[str]:
         parts.append(_GPUS_NOTE)
     for group in groups:
         if len(group.nodes) > 3:
-            names = ", ".join(f"`{item.node}`" for item in group.nodes)
+            names = ", ".join(f"`{item.node}`" for item in group.nodes[:_MOST_NAMES])
+            names += f" and {len(group.nodes) - _MOST_NAMES} more" if len(group.nodes) > _MOST_NAMES else ""
             title = f"The {len(group.nodes)} nodes from {group.first.node} on"
             parts.append(f"<details><summary>{title}</summary>\n\n{names}\n\n</details>")
     return parts

@@ -25,6 +25,9 @@ RENDERED_ONE_BY_ONE = 200
 MOST_SOURCES = 20
 """Above so many differing files of deploys and templates, the rest is a number."""
 
+_ADDRESS = re.compile(r"\b\d{1,3}(\.\d{1,3}){3}\b|\b[0-9a-f]*(:[0-9a-f]*){2,}")
+_WORD_ENDS = re.compile(r"[\s,;]+")
+
 Key = tuple[Phase, str]
 """Which phase writes a file, and its path on the node."""
 
@@ -84,8 +87,8 @@ def with_files(
     shown: dict[tuple[Key, str], list[str]] = {}
     for node, keys in changed.items():
         for key in keys:
-            diff = _diff(before[node].get(key, ""), after[node].get(key, ""))
-            shown.setdefault((key, _without_numbers(diff)), []).append(node)
+            kind = _kind(before[node].get(key, ""), after[node].get(key, ""), node)
+            shown.setdefault((key, kind), []).append(node)
     files = []
     for (key, _), members in shown.items():
         first = members[0]
@@ -115,6 +118,23 @@ def _diff(before: str, after: str) -> str:
     return "\n".join(list(lines)[2:])
 
 
-def _without_numbers(diff: str) -> str:
-    """The kind of a difference: what is left when the node's own addresses are taken out."""
-    return re.sub(r"[0-9a-f]+([:.][0-9a-f]+)+", "…", diff)
+def _kind(before: str, after: str, node: str) -> str:
+    """The kind of a difference: the words that differ, without the node's own name and addresses.
+
+    What stands around them in the same line, or near by, may be each node's own.
+    """
+    old, new = before.splitlines(), after.splitlines()
+    found: list[object] = []
+    for tag, i1, i2, j1, j2 in difflib.SequenceMatcher(None, old, new).get_opcodes():
+        if tag == "replace" and i2 - i1 == j2 - j1:
+            found += [_differing_words(*lines) for lines in zip(old[i1:i2], new[j1:j2], strict=True)]
+        elif tag != "equal":
+            found.append((old[i1:i2], new[j1:j2]))
+    return _ADDRESS.sub("…", repr(found).replace(node, "…"))
+
+
+def _differing_words(old: str, new: str) -> object:
+    before, after = _WORD_ENDS.split(old), _WORD_ENDS.split(new)
+    if len(before) != len(after):
+        return old, new
+    return [pair for pair in zip(before, after, strict=True) if pair[0] != pair[1]]
