@@ -76,7 +76,8 @@ def test_unreadable_text_is_refused_at_its_place(text: str, where: str, part: st
 def test_a_tab_is_named_once_and_with_what_to_do() -> None:
     error = errors_of("a:\n\tb: 1\n")[0]
     assert error.found == "character '\\t' that cannot start any token"
-    assert error.hint is not None and "never with tabs" in error.hint
+    assert error.hint is not None
+    assert "never with tabs" in error.hint
 
 
 def test_an_alias_bomb_is_refused_before_it_grows() -> None:
