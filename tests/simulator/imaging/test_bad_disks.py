@@ -169,7 +169,11 @@ def put(path: str, offset: int, data: bytes) -> None:
 
 @pytest.mark.parametrize(
     ("fill", "named"),
-    [(old_partitions, "gpt: 4 partitions"), (lvm_on_the_whole_disk, "LVM2_member"), (raid_at_the_end, "")],
+    [
+        (old_partitions, "gpt: 4 partitions"),
+        (lvm_on_the_whole_disk, "member of LVM volume group on the whole disk"),
+        (raid_at_the_end, ""),
+    ],
     ids=["partitions", "lvm", "raid"],
 )
 async def test_a_disk_full_of_old_volumes_is_shown_and_left_alone_or_loses_all_of_them(
