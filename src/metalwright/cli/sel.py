@@ -11,7 +11,7 @@ import typer
 
 from metalwright.cli.context import CliContext, print_json
 from metalwright.cli.history import print_columns
-from metalwright.errors import UsageError
+from metalwright.errors import BmcAnswerError, UsageError
 from metalwright.redfish.event_logs import LogEntry, order_of
 from metalwright.runner.bmc_session import open_bmc
 from metalwright.runner.calls import pyinfra_call
@@ -65,6 +65,13 @@ async def _read(workspace: Workspace, node: str, newest: int) -> tuple[list[LogE
         problems: list[str] = list(found["problems"])
         for log in found["logs"]:
             entries += await session.client.event_log(log["name"], log["entries_uri"], newest, problems)
+    if not found["logs"] and problems:
+        raise BmcAnswerError(
+            "no event log could be read",
+            where=node,
+            found="; ".join(problems),
+            hint="try again; if it stays so, restart the BMC",
+        )
     if not found["logs"]:
         problems.append(f"{node}: this BMC shows no event log")
     return sorted(entries, key=order_of), problems

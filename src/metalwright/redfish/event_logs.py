@@ -18,6 +18,9 @@ Noun = Callable[[BmcState, Topology], Exchange[Found]]
 NO_EVENTS = re.compile(r"console|dump|journal|telemetry|debug|crash|hostlogger|postcode|audit", re.IGNORECASE)
 """Names of log services that hold something else; reading some of them takes minutes."""
 
+NOT_THERE = (None, 404, 405, 501)
+"""Statuses of what a BMC does not have; ``None``: it offers no link."""
+
 
 @dataclass(frozen=True, slots=True)
 class EventLog:
@@ -71,15 +74,16 @@ def _with_own_names(logs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _logs_of(state: BmcState, topology: Topology, start: Noun, problems: list[str]) -> Exchange[list[EventLog]]:
-    """Return the event logs behind one resource; one that has none, or that cannot be read, gives nothing."""
+    """Return the event logs behind one resource: nothing where it has none, and a problem where it cannot be read."""
     try:
         point = yield from start(state, topology)
         services = yield from follow(state, point, "LogServices")
         members = yield from members_of(state, services, problems)
-    except (BmcAnswerError, BmcRefusedError):
-        return []
-    except BmcUnreachableError as error:
-        problems.append(f"{error.where}: {error.what}")
+    except (BmcAnswerError, BmcRefusedError, BmcUnreachableError) as error:
+        problem = f"{error.where}: {error.brief}"
+        is_absent = not isinstance(error, BmcUnreachableError) and error.status in NOT_THERE
+        if not is_absent and problem not in problems:
+            problems.append(problem)
         return []
     return [log for member in members if (log := _event_log(member.value)) is not None]
 

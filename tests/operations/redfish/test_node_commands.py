@@ -108,6 +108,14 @@ def test_where_a_workload_may_run_somebody_must_confirm(cli: Cli) -> None:
     assert resets(cli.bench) == []
 
 
+def test_logs_that_cannot_be_read_are_not_logs_that_are_not_there(cli: Cli) -> None:
+    cli.bench.rule("GET", "/(Systems|Managers|Chassis)/?$", status=403)
+    code, out, err = cli("sel", NODE)
+    assert (code, out) == (1, "")
+    assert "no event log could be read" in err
+    assert "HTTP 403" in err
+
+
 def test_the_event_log_is_shown_newest_last_and_cleared_after_it_was_kept(cli: Cli) -> None:
     assert cli.bench.run(power.state, wanted="Off").is_ok
     assert cli.bench.run(power.state, wanted="On").is_ok
