@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.loopback_ssh import LoopbackServer
 
+from metalwright.acceptance import run
 from metalwright.acceptance.job import Job
 from metalwright.acceptance.run import AcceptanceResult, run_acceptance
 
@@ -126,3 +127,12 @@ def test_an_older_junit_file_is_no_evidence(ssh_server: LoopbackServer, tmp_path
     run_acceptance(job_for(ssh_server, KERNEL), tmp_path)
     job = dataclasses.replace(job_for(ssh_server, KERNEL), host_key="broken")
     assert run_acceptance(job, tmp_path).verdict == "NOT-RUN"
+
+
+def test_a_pytest_that_does_not_even_start_leaves_no_older_result_in_force(
+    ssh_server: LoopbackServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run_acceptance(job_for(ssh_server, KERNEL), tmp_path).verdict == "PASS"
+    monkeypatch.setattr(run, "SUITE", tmp_path / "gone")
+    result = run_acceptance(job_for(ssh_server, KERNEL), tmp_path)
+    assert (result.verdict, result.junit.exists()) == ("NOT-RUN", False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-from tests.accepted_node import IMAGE, Node, accepted_node, add_blueprint
+from tests.accepted_node import IMAGE, STRESS, Node, accepted_node, add_blueprint, put
 from tests.operations.redfish.site import LabSite
 
 from metalwright.acceptance.certificate import make_certificate, sign, write_certificate
@@ -31,6 +31,19 @@ def test_power_at_rest_and_under_load_goes_into_the_certificate(
     assert certificate["serials"]["system"] == "LAB0001"
     assert certificate["serials"]["psu PSU1"] == "LAB0001-PSU1"
     assert (certificate["void"], certificate["not_compared"]) == ([], [])
+
+
+def test_results_of_two_boots_are_results_of_none(accepted_node: Node, capsys: pytest.CaptureFixture[str]) -> None:
+    directory = accepted_node.loaded.parent
+    put(
+        directory / "tools",
+        "stress-ng",
+        f"{STRESS.format(loaded=accepted_node.loaded)}\necho boot-b >{directory}/boot_id",
+    )
+    code, certificate = accepted_node.accept(capsys)
+    (same,) = [test for test in certificate["tests"] if test["name"] == "boot:same"]
+    assert (code, certificate["verdict"], same["verdict"]) == (1, "NOT-RUN", "NOT-RUN")
+    assert "boot boot-a, then boot-b" in same["why"]
 
 
 def test_a_node_that_may_carry_work_is_loaded_only_when_somebody_says_so(
