@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.server
 import threading
 from collections.abc import Iterator
@@ -84,7 +85,8 @@ def web_server(address: str) -> Iterator[Web]:
             self.send_header("Content-Type", answer.kind)
             self.send_header("Content-Length", str(answer.announced_bytes or len(answer.body)))
             self.end_headers()
-            self.wfile.write(answer.body)
+            with contextlib.suppress(ConnectionError):  # a client that has seen enough
+                self.wfile.write(answer.body)
 
         def log_message(self, *args: Any) -> None:
             """Keep quiet."""
