@@ -52,6 +52,12 @@ def test_every_relative_link_leads_to_a_file(page: Path) -> None:
         assert (page.parent / target).exists(), f"{page.relative_to(ROOT)} links to {target}"
 
 
+def test_the_readme_leads_to_every_page() -> None:
+    linked = set(LINK.findall((ROOT / "README.md").read_text(encoding="utf-8")))
+    pages = {str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md")}
+    assert pages - linked == {"docs/index.md"}
+
+
 def test_no_file_speaks_of_another_place_than_the_project() -> None:
     found = []
     for path in tracked_files():
