@@ -122,30 +122,41 @@ def test_the_job_of_github_writes_comment_and_findings(site: NewSite, tmp_path: 
 
 def test_the_job_of_gitlab_writes_the_note(site: NewSite) -> None:
     script = site.yaml(".gitlab-ci.yml")["review"]["script"]
-    check, review, send = [line for line in script if not line.startswith(("pip", "exit"))]
+    check, approved, review, send = [line for line in script if not line.startswith(("pip", "exit"))]
     note = """
 import http.server, json, sys
 class Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self): self.answer([])
+    def do_GET(self):
+        is_approvals = self.path == "/approvals"
+        self.answer({"approved_by": [{"user": {"username": "reviewer-1"}}]} if is_approvals else [])
     def do_POST(self):
-        print(self.rfile.read(int(self.headers["Content-Length"])).decode()[:40], flush=True); self.answer({})
+        print(self.rfile.read(int(self.headers["Content-Length"])).decode(), flush=True); self.answer({})
     def answer(self, body):
         self.send_response(200); self.end_headers(); self.wfile.write(json.dumps(body).encode())
     def log_message(self, *args): pass
 server = http.server.HTTPServer(("127.108.7.1", 0), Handler)
 print(server.server_address[1], flush=True)
-server.handle_request(); server.handle_request()
+for _ in range(3): server.handle_request()
 """
     server = subprocess.Popen([sys.executable, "-c", note], stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
     notes = f"http://127.108.7.1:{server.stdout.readline().strip()}/notes"
-    site.sh("git", "update-ref", "refs/remotes/origin/main", "main~1")
-    site.sh("git", "switch", "-q", "main")
-    job = "\n".join([check, review, send])
+    site.sh("git", "switch", "-qC", "bios", "main")
+    site.sh("metalwright", "blueprint", "bump", "gpu-h100-8x")
+    site.edit("blueprints/gpu-h100-8x/1.1.0.yaml", "NUMA_003B: Enabled", "NUMA_003B: Disabled")
+    site.sh("metalwright", "blueprint", "release", "gpu-h100-8x@1.1.0")
+    site.edit("inventory/racks/rack-1.yaml", "gpu-h100-8x@1.0.0", "gpu-h100-8x@1.1.0")
+    site.sh("git", "add", "-A")
+    site.sh("git", "commit", "-qm", "another BIOS setting", SKIP="metalwright-check")
+    site.sh("git", "update-ref", "refs/remotes/origin/main", "main")
+    job = "\n".join([check, approved, review, send])
     site.sh("bash", "-e", "-c", job, CI_MERGE_REQUEST_TARGET_BRANCH_NAME="main", NOTES=notes, REVIEW_TOKEN="t")
     posted = server.communicate(timeout=20)[0]
     assert posted.startswith("body=%3C%21--+metalwright+review")
-    (site.root / "review.md").unlink()
+    assert "did%3A+reviewer-1" in posted
+    for left in ("approved", "review.md"):
+        (site.root / left).unlink()
+    site.sh("git", "switch", "-q", "main")
 
 
 def test_every_path_of_the_owners_file_is_there(site: NewSite) -> None:
