@@ -132,6 +132,16 @@ def test_minisign_itself_checks_an_entry_and_signs_an_image(site: ImageSite, dis
     assert "release 7" in subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
+def test_a_public_half_that_a_full_disk_left_empty_is_written_again(site: ImageSite) -> None:
+    code, before = site("image", "key")
+    assert code == 0
+    (site.root / ".metalwright/image-signing.pub").write_text("")
+    code, said = site("image", "list")
+    assert (code, "image-signing.pub" in said) == (1, True), said
+    assert site("image", "key") == (0, before)
+    assert site("image", "list")[0] == 0
+
+
 def test_a_key_that_is_none_is_refused_by_check_with_its_place(site: ImageSite) -> None:
     trust(site, "RWQnotakey")
     code, said = site("check")

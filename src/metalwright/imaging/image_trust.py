@@ -23,6 +23,7 @@ from metalwright.imaging.minisign import (
     public_key_of,
     sign_file,
 )
+from metalwright.loading.files import write_atomically
 from metalwright.model.site import Site
 from metalwright.secrets.signing_key import ensure_signing_key
 
@@ -111,13 +112,16 @@ def image_trust(site: Site, state_dir: Path) -> ImageTrust:
 
 
 def site_image_signer(state_dir: Path) -> ImageSigner:
-    """The site's own key in ``<state_dir>/image-signing.key``, made at first use. Raises :class:`ImageError`."""
+    """The site's own key in ``<state_dir>/image-signing.key``, made at first use. Raises :class:`ImageError`.
+
+    Its public half is written again where it is not that of the key.
+    """
     path = state_dir / KEY_NAME
     try:
         signer = ImageSigner(ensure_signing_key(path))
         public = path.with_name(PUBLIC_NAME)
-        if not public.is_file():
-            public.write_text(signer.public.file_text)
+        if not public.is_file() or public.read_text(errors="replace") != signer.public.file_text:
+            write_atomically(public, signer.public.file_text)
     except SecretError as error:
         raise ImageError(error.what, where=error.where, expected=error.expected, found=error.found) from error
     return signer
