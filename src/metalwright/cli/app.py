@@ -26,6 +26,18 @@ EXIT_ERROR = 1
 EXIT_DIFFERENCE = 2
 EXIT_USAGE = 64
 
+_SYSTEM_HINTS = {
+    errno.ENOSPC: "make room; what was there before is unchanged",
+    errno.EDQUOT: "make room; what was there before is unchanged",
+    errno.EROFS: "the file system is read-only: use another directory, or mount it for writing",
+    errno.EACCES: "run it as the user that owns the site, or give it the right",
+    errno.EPERM: "run it as the user that owns the site, or give it the right",
+    errno.ENOTDIR: "a file lies where a directory belongs: move it away",
+    errno.EISDIR: "a directory lies where a file belongs: move it away",
+    errno.EEXIST: "something else has that name: move it away",
+    errno.EMFILE: "raise the limit of open files (ulimit -n), or work on fewer nodes at once",
+}
+
 app = typer.Typer(
     name="metalwright",
     cls=LazyCommands,
@@ -104,6 +116,7 @@ def run(arguments: list[str]) -> int:
     except MetalwrightError as error:
         if debug:
             typer.echo(redact(traceback.format_exc()), err=True)
+        _add_hint(error)
         typer.echo(redact(f"error: {error}"), err=True)
         return error.exit_code
     except BrokenPipeError:
@@ -123,24 +136,22 @@ def run(arguments: list[str]) -> int:
     return result if isinstance(result, int) else EXIT_OK
 
 
+def _add_hint(error: MetalwrightError) -> None:
+    """Where the operating system was the cause and nobody said what to do, say it."""
+    cause = error.__cause__
+    while isinstance(cause, MetalwrightError):
+        cause = cause.__cause__
+    if error.hint is None and isinstance(cause, OSError):
+        error.hint = _SYSTEM_HINTS.get(cause.errno or 0)
+
+
 def refused_by_system(error: OSError) -> MetalwrightError:
     """What a person is told where the operating system refused something and nobody between could say more."""
-    hints = {
-        errno.ENOSPC: "make room; what was there before is unchanged",
-        errno.EDQUOT: "make room; what was there before is unchanged",
-        errno.EROFS: "the file system is read-only: use another directory, or mount it for writing",
-        errno.EACCES: "run it as the user that owns the site, or give it the right",
-        errno.EPERM: "run it as the user that owns the site, or give it the right",
-        errno.ENOTDIR: "a file lies where a directory belongs: move it away",
-        errno.EISDIR: "a directory lies where a file belongs: move it away",
-        errno.EEXIST: "something else has that name: move it away",
-        errno.EMFILE: "raise the limit of open files (ulimit -n), or work on fewer nodes at once",
-    }
     return MetalwrightError(
         "the operating system refused it",
         where=str(error.filename)[:300] if error.filename is not None else _full_output(error),
         found=error.strerror or str(error) or type(error).__name__,
-        hint=hints.get(error.errno or 0, "run again with --debug to see where"),
+        hint=_SYSTEM_HINTS.get(error.errno or 0, "run again with --debug to see where"),
     )
 
 

@@ -103,8 +103,8 @@ def add(
     """
     cli: CliContext = context.obj
     wanted = Intake(source, name, version, sha256, checksums, checksum_name, signature, vouch)
-    signer = site_image_signer(cli.state_dir)
-    _tell(cli, take_image(_catalogue(cli), wanted, _trust(cli), signer), as_json)
+    trust = _trust(cli)
+    _tell(cli, take_image(_catalogue(cli), wanted, trust, site_image_signer(cli.state_dir)), as_json)
 
 
 def sign(
@@ -142,6 +142,7 @@ def verify(context: typer.Context, as_json: AsJson = False) -> int:
 def key(context: typer.Context) -> None:
     """Print the site's public key for images, as other sites write it under images.trusted_keys. Made at first use."""
     cli: CliContext = context.obj
+    _trust(cli)
     typer.echo(site_image_signer(cli.state_dir).public.text)
 
 

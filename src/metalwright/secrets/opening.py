@@ -69,7 +69,9 @@ def _own_key(path: Path, store: Path) -> Secret:
             _make_key(path)
         mode = stat.S_IMODE(path.stat().st_mode)
         text = path.read_text().strip()
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise SecretError("the key file cannot be used", where=str(path), found=error.strerror) from error
+    except UnicodeDecodeError as error:
         raise SecretError("the key file cannot be used", where=str(path), found=str(error)) from error
     if mode & 0o077:
         raise SecretError(

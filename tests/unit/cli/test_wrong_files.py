@@ -153,3 +153,22 @@ def test_an_option_that_would_do_nothing_is_refused(
     said = capsys.readouterr()
     assert "error: --" in said.err
     assert said.out == ""
+
+
+def test_a_state_directory_that_cannot_be_made_is_told_with_a_hint(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    create_site(tmp_path / "other")
+    (tmp_path / "other" / ".metalwright").write_text("a file where a directory belongs")
+    told = refused(capsys, tmp_path / "other", "image", "key")
+    assert "hint: a file lies where a directory belongs" in told or "hint: something else has that name" in told
+
+
+@pytest.mark.parametrize(
+    "words", [("key",), ("add", "disk.raw", "--name", "n", "--version", "1", "--sha256", "0" * 64)]
+)
+def test_no_key_is_made_where_there_is_no_site(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: Arguments
+) -> None:
+    refused(capsys, tmp_path / "mistyped", "image", *words)
+    assert not (tmp_path / "mistyped").exists()
