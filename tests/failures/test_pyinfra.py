@@ -213,7 +213,7 @@ def test_py_11_the_lock_of_another_package_manager_is_waited_for_and_never_remov
     """Waits for the lock, at most as long as said, then fails in apt's own words. Locks are never removed."""
     site.write_deploy("pins", PINNED.format(version="1.6.20", more="lock_timeout_s=2"))
     node.run("apt-mark unhold containerd; dpkg --purge containerd")
-    with _held(node, seconds=60) as holder:
+    with _held(node, seconds=600) as holder:
         refused = site.deploy("pins")
         holder.communicate()
     assert refused.code != 0
