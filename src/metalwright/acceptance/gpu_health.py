@@ -135,6 +135,9 @@ def _memory(_check: Mapping[str, Any], reading: GpuReading) -> str | None:
     ]
     if not all(told):
         raise UnknownError(f"{told.count(False)} GPUs tell nothing of remapped rows or retired pages")
+    uncounted = [gpu for gpu in reading.gpus if gpu.ecc.current is True and gpu.errors.uncorrected is None]
+    if uncounted:
+        raise UnknownError(f"{len(uncounted)} GPUs with ECC on do not count their memory errors")
     return (
         _each(
             reading.gpus,

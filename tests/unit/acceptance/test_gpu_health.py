@@ -116,6 +116,12 @@ def test_one_gpu_that_is_not_well_is_found_and_named(changes: dict[str, Any], ch
     assert said.startswith("unknown") or found[check].startswith("0000:03:00.0: ")
 
 
+def test_a_gpu_with_ecc_that_counts_no_errors_is_unknown() -> None:
+    """Drivers move these elements: what is not found is not zero."""
+    text = nvidia_smi().replace("_uncorrectable", "_unrecoverable")
+    assert faults(text) == {"memory": f"unknown: {GPUS} GPUs with ECC on do not count their memory errors"}
+
+
 def test_another_driver_than_the_pinned_one_is_said() -> None:
     assert faults(nvidia_smi(driver="575.57.08")) == {
         "driver": "driver 575.57.08 is loaded, the blueprint pins 580.95.05"

@@ -276,3 +276,9 @@ def test_silence_never_passes(kind: str) -> None:
 def test_the_right_words_with_a_wrong_exit_status_never_pass(kind: str, rc: int) -> None:
     """Errors of memory and governors are read from files by one command for all of them, which may miss some."""
     assert not passes(kind, CASES[kind].good, rc)
+
+
+def test_ports_with_other_macs_fail_also_where_no_speed_is_asked() -> None:
+    wanted = CASES["nics"].check | {"speed_gbps": None}
+    with pytest.raises(AssertionError, match="ports"):
+        hardware.test_nics(Host(Node(CASES["nics"].bad["another"])), wanted, pytest.skip)
