@@ -15,6 +15,7 @@ from metalwright.errors import (
     BmcUnreachableError,
     RedfishError,
 )
+from metalwright.redfish.credentials import PASSWORD_VARIABLE, USER_VARIABLE
 from metalwright.redfish.messages import describe, messages_in, redact, shorten
 from metalwright.redfish.state import BmcState
 from metalwright.redfish.wire import UNSENT, FailureKind, Request, Response, TransportFailure
@@ -96,6 +97,11 @@ def refusal_error(
     if any(message.name == "PasswordChangeRequired" for message in messages):
         return details.auth_error(
             "the BMC wants its password changed before anything else", "run the credentials phase for this node"
+        )
+    if response.status == 401 and state.credentials is None:
+        return details.auth_error(
+            "the BMC wants a login, and none was given",
+            f"set {USER_VARIABLE} and {PASSWORD_VARIABLE}, or name a node of the inventory",
         )
     if response.status == 401:
         return details.auth_error(

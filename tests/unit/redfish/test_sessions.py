@@ -215,3 +215,11 @@ def test_a_credential_identifier_does_not_depend_on_how_the_pair_is_cut() -> Non
     assert Credentials("ab", "c").identifier(b"k") != Credentials("a", "bc").identifier(b"k")
     assert Credentials("a", "b").identifier(b"k1") != Credentials("a", "b").identifier(b"k2")
     assert "s3cret" not in repr(ALICE)
+
+
+def test_where_no_login_was_given_the_error_does_not_blame_one() -> None:
+    state, play = make_state(credentials=None)
+    with pytest.raises(BmcAuthError) as caught:
+        play.run(read(state, "/redfish/v1/Systems"), lambda _: answer(401, {}))
+    assert caught.value.what == "the BMC wants a login, and none was given"
+    assert "METALWRIGHT_BMC_USER" in (caught.value.hint or "")
