@@ -15,6 +15,7 @@ RACK = "inventory/racks/r1.yaml"
 BOX = "blueprints/box/1.0.0.yaml"
 NETWORKS = "inventory/networks.yaml"
 TWICE = "[{port: host-0, to: leaf-1}, {port: host-0, to: leaf-2}]"
+AMD = "{count: 8, vendor: amd, model: MI300X}"
 EXPORTER = "{agents: {dcgm_exporter: 4.8.2}}"
 
 
@@ -75,7 +76,7 @@ def test_errors_of_all_files_are_told_together(site: BrokenSite) -> None:
         (BOX, "image:", "cabling: [{port: host-1, to: leaf-1}]\nimage:", "cabling names a port that hardware.nics", 15),
         (BOX, "image:", f"cabling: {TWICE}\nimage:", "the port host-0 is plugged into two places", 15),
         (BOX, "  nics:", "  alternates: {nic: [X]}\n  nics:", "alternates of 'nic', which is no section", 10),
-        (BOX, "image:", f"software: {EXPORTER}\nimage:", "dcgm_exporter tells of other GPUs", 15),
+        (BOX, "hardware:", f"software: {EXPORTER}\nhardware:\n  gpus: {AMD}", "dcgm_exporter tells of other GPUs", 5),
     ],
 )
 def test_what_no_single_file_can_know_is_refused_at_its_place(

@@ -103,12 +103,12 @@ def _exporters(blueprint: Loaded[Blueprint]) -> Iterator[LoadingError]:
     gpus = blueprint.model.hardware.gpus
     for agent in blueprint.model.software.agents:
         maker = _EXPORTER_OF.get(agent)
-        if maker is not None and (gpus is None or gpus.vendor != maker):
+        if maker is not None and gpus is not None and gpus.vendor != maker:
             yield LoadingError(
                 f"{agent} tells of other GPUs",
                 where=blueprint.where("software", "agents", agent),
                 expected=f"GPUs of {maker}",
-                found=f"GPUs of {gpus.vendor}" if gpus is not None else "no hardware.gpus",
+                found=f"GPUs of {gpus.vendor}",
                 hint="leave it out; the page about monitoring names the exporter of each maker",
             )
 
