@@ -1,7 +1,8 @@
 """Run every test that boots virtual machines and write ``docs/reference/lab-report.json``.
 
 The report says which commit ran where, and what each test measured: ``{"schema": 1, "commit", "dirty", "date",
-"machine": {…}, "totals": {…}, "tests": [{"name", "result", "seconds"}]}``. Exit code: pytest's.
+"machine": {…}, "finished", "totals": {…}, "tests": [{"name", "result", "seconds"}]}``. Exit code: pytest's. A run that
+was stopped has ``"finished": false`` and what ran until then.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 from xml.etree import ElementTree
+
+import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 REPORT = ROOT / "docs" / "reference" / "lab-report.json"
@@ -37,7 +40,9 @@ def main(arguments: list[str]) -> int:
         with subprocess.Popen(command, cwd=ROOT) as child:
             code = _end_of(child)
         if junit.exists():
-            REPORT.write_text(json.dumps(build_report(junit), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+            REPORT.write_text(
+                json.dumps(build_report(junit, code), indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
+            )
     return code
 
 
@@ -50,8 +55,8 @@ def _end_of(child: subprocess.Popen[bytes]) -> int:
             continue
 
 
-def build_report(junit: Path) -> dict[str, object]:
-    """The report of one JUnit file."""
+def build_report(junit: Path, code: int) -> dict[str, object]:
+    """The report of one JUnit file and pytest's exit code."""
     document = ElementTree.parse(junit)  # noqa: S314 - pytest wrote it a moment ago
     tests = [_test(case) for case in document.getroot().iter("testcase") if case.get("name")]
     return {
@@ -60,6 +65,7 @@ def build_report(junit: Path) -> dict[str, object]:
         "dirty": bool(_git("status", "--porcelain", "--untracked-files=no")),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": _machine(),
+        "finished": code in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED),
         "totals": {result: sum(test["result"] == result for test in tests) for result in ("pass", "fail", "skip")},
         "tests": tests,
     }
