@@ -19,6 +19,8 @@ PCIE_LINKS = (
 
 EDAC = "grep -H . /sys/devices/system/edac/mc/mc*/ue_count"
 MOUNTS = "findmnt --json --list --output TARGET,SOURCE,FSTYPE,OPTIONS"
+FSTAB_ENTRIES = "cat /etc/fstab 2>/dev/null | grep -cvE '^[[:space:]]*(#|$)'"
+"""How many lines of it say something; findmnt prints nothing where there is none, and fails."""
 FSTAB = "findmnt --json --list --fstab --output TARGET,FSTYPE,OPTIONS"
 TRACKING = "chronyc -c tracking"
 LLDP = "lldpcli -f json show neighbors"
