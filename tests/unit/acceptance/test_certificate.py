@@ -113,7 +113,7 @@ def test_what_is_no_certificate_is_refused(tmp_path: Path, text: str) -> None:
 
 
 def test_an_absent_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(AcceptanceError, match="cannot be read"):
+    with pytest.raises(AcceptanceError, match="cannot read the file"):
         verify_certificate(tmp_path / "none.json", KEYS, now=ISSUED)
 
 
