@@ -37,8 +37,10 @@ until [ -z "$(ls /var/lib/dpkg/updates)" ] || text=$({dpkg} --configure --pendin
 done
 """
 # What an interrupted installation left without its dependencies: completed, and nothing removed for it.
+# `check` takes the lock as well, and waits for it for ever where nothing is said.
 FIX_BROKEN = """
-{apt_get} check > /dev/null 2>&1 || {apt_get} --option DPkg::Lock::Timeout={lock_timeout_s} {keep} --no-remove \\
+wait=DPkg::Lock::Timeout={lock_timeout_s}
+{apt_get} --option $wait check > /dev/null 2>&1 || {apt_get} --option $wait {keep} --no-remove \\
   --no-install-recommends --fix-broken install || exit 100
 """
 KEEP_SETTINGS = "--option Dpkg::Options::=--force-confdef --option Dpkg::Options::=--force-confold"
