@@ -15,7 +15,10 @@ from tests.operations.redfish.site import PyinfraRun
 
 from metalwright.model.node_paths import RESTART_REASONS
 
-pytestmark = pytest.mark.skipif(not can_run_machines(), reason="machines of namespaces need root, systemd and sshd")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(not can_run_machines(), reason="machines of namespaces need root, systemd and sshd"),
+]
 BLUEPRINT = """schema: 1
 name: gpu-node
 version: 1.0.0

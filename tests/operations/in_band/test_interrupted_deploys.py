@@ -13,7 +13,10 @@ from tests.machines import Machine, can_run_machines, segment
 from tests.machines.packages import build_package, index_repository
 from tests.machines.site import MachineSite, machine_site
 
-pytestmark = pytest.mark.skipif(not can_run_machines(), reason="machines of namespaces need root, systemd and sshd")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(not can_run_machines(), reason="machines of namespaces need root, systemd and sshd"),
+]
 POSTINST = "[ ! -e /root/fails ] || { echo it fails >&2; exit 1; }; [ ! -e /root/slow ] || sleep 20"
 DEPLOY = """from metalwright.operations.apt import pinned
 pinned(name="Pinned", pins=[{"name": "stack", "version": "2.0", "unit": "stack.service"}], lock_timeout_s=30)

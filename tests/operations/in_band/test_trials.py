@@ -14,7 +14,10 @@ from tests.operations.in_band.stand_in import commands_of, run_function
 from metalwright.errors import DeployError
 from metalwright.operations import networks, trial
 
-pytestmark = pytest.mark.skipif(not can_run_machines(), reason="machines of namespaces need root, systemd and sshd")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(not can_run_machines(), reason="machines of namespaces need root, systemd and sshd"),
+]
 LINK = "/etc/systemd/network/10-host.network"
 QUICK = ("--data", "trial_limit_s=6")
 

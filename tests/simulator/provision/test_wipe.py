@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.simulator.provision.world import Options, world
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 MIB = 1 << 20
 BLUEPRINT = "blueprints/lab-vm/1.0.0.yaml"
 SMALL = (
