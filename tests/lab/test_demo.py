@@ -46,6 +46,7 @@ def assert_as_planned(node: dict[str, Any]) -> None:
 
 
 @pytest.mark.lab
+@pytest.mark.long
 @pytest.mark.timeout(1500)
 def test_killed_in_the_image_phase_of_provision_and_of_rebuild_the_node_ends_as_if_nothing_had_happened(
     tmp_path: Path, record_property: Any
@@ -63,7 +64,6 @@ def test_killed_in_the_image_phase_of_provision_and_of_rebuild_the_node_ends_as_
 
 
 @pytest.mark.lab
-@pytest.mark.long
 @pytest.mark.timeout(1500)
 def test_a_blank_machine_is_provisioned_accepted_destroyed_and_rebuilt(tmp_path: Path) -> None:
     node, _ = demonstrate(tmp_path / "demo")
