@@ -142,7 +142,7 @@ def verify(context: typer.Context, as_json: AsJson = False) -> int:
 def key(context: typer.Context) -> None:
     """Print the site's public key for images, as other sites write it under images.trusted_keys. Made at first use."""
     cli: CliContext = context.obj
-    _trust(cli)
+    load_model(SitePaths(cli.site).site, Site, root=cli.site)  # a mistyped --site gets no key
     typer.echo(site_image_signer(cli.state_dir).public.text)
 
 

@@ -48,7 +48,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> SecretStore:
 def test_what_is_put_is_got(store: SecretStore) -> None:
     assert store.get("bmc/lab-1") is None
     store.put("bmc/lab-1", Secret(' blanks "quotes" ü '))
-    store.put("bmc/lab-2", Secret("other"))
+    store.put("bmc/lab-2", Secret("an-0ther-word"))
     store.put("bmc/lab-2", Secret("newer"))
     assert store.get("bmc/lab-1") == Secret(' blanks "quotes" ü ')
     assert store.get("bmc/lab-2") == Secret("newer")
