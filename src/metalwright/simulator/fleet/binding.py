@@ -144,12 +144,6 @@ def _own(call: Call) -> TreeBmc:
     return found
 
 
-def _content_type(path: str, text: str | None) -> str:
-    if text is None:
-        return "application/json"
-    return "application/xml" if path.endswith("$metadata") else "text/html"
-
-
 def _is_on(system: Json) -> bool:
     """Whether a captured host was on; one that says nothing of its power was."""
     return str(system.get("PowerState", "On")).lower() not in ("off", "false")
