@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from metalwright.addressing import purposes_of
 from metalwright.errors import PlanError
 from metalwright.estimation import History, estimate
 from metalwright.model.blueprint import Blueprint
@@ -26,14 +27,14 @@ _TOLD = 8
 SITE_INPUTS = ("name", "domain", "ntp", "dns", "admins", "ssh", "apt", "bmc_user")
 """Keys of ``site.yaml`` that every recipe takes."""
 
+ALLOCATOR_KEYS = ("dhcp_pool", "reserved", "per_rack", "pool")
+"""Keys of a network that say which addresses may be given: a node notices the address alone."""
+
 
 def shared_inputs(repository: SiteRepository) -> dict[str, object]:
     """What the recipes of all nodes take from the site."""
     site = repository.site.to_json()
-    return {
-        "networks": [_without_dhcp_pool(network) for network in repository.networks],
-        "site": {**{key: site[key] for key in SITE_INPUTS}, "scrapers": list(repository.site.monitoring.scrapers)},
-    }
+    return {"site": {**{key: site[key] for key in SITE_INPUTS}, "scrapers": list(repository.site.monitoring.scrapers)}}
 
 
 def place_inputs(rack: Rack) -> dict[str, object]:
@@ -41,16 +42,23 @@ def place_inputs(rack: Rack) -> dict[str, object]:
     return {"rack": rack.name, "leaves": [switch.name for switch in rack.switches if switch.role == "leaf"]}
 
 
-def _without_dhcp_pool(network: Network) -> dict[str, object]:
-    """The network as a node's recipe sees it: what DHCP gives to unknown machines changes no node."""
-    return {key: value for key, value in network.to_json().items() if key != "dhcp_pool"}
+def network_inputs(repository: SiteRepository, node: Node) -> dict[str, object]:
+    """What the recipe of a node takes from the networks that it joins, by their names."""
+    joined = purposes_of(node, repository.blueprint_of(node.name))
+    return {network.name: network_values(network) for network in repository.networks if network.purpose in joined}
+
+
+def network_values(network: Network) -> dict[str, object]:
+    """The network as a node's recipe sees it: what only the allocator or a DHCP server goes by changes no node."""
+    return {key: value for key, value in network.to_json().items() if key not in ALLOCATOR_KEYS}
 
 
 @dataclass(frozen=True)
 class Desired:
     """What git wants of one node.
 
-    ``addresses`` maps network name to address; ``place`` is what it takes from its rack, ``shared`` what all share.
+    ``addresses`` maps network name to address; ``place`` is what it takes from its rack, ``networks`` what from the
+    networks that it joins, ``shared`` what all share.
     """
 
     node: Node
@@ -59,6 +67,7 @@ class Desired:
     addresses: Mapping[str, str]
     disk_serial: str | None
     place: Mapping[str, object] = field(default_factory=dict)
+    networks: Mapping[str, object] = field(default_factory=dict)
     shared: Mapping[str, object] = field(default_factory=dict)
 
     def own_values(self) -> dict[str, object]:
@@ -188,6 +197,7 @@ def _wanted(desired: list[Desired]) -> dict[str, object]:
     return {
         "nodes": {item.node.name: item.own_values() for item in desired},
         "blueprints": {ref: blueprint.to_json() for ref, blueprint in blueprints.items()},
+        "networks": {name: values for item in desired for name, values in item.networks.items()},
         "shared": dict(desired[0].shared) if desired else {},
     }
 

@@ -20,7 +20,7 @@ from metalwright.model.blueprint import Blueprint
 from metalwright.model.digests import recipe_digest
 from metalwright.model.repository import SiteRepository
 from metalwright.model.target import RebuildTarget
-from metalwright.planning import Desired, place_inputs, shared_inputs
+from metalwright.planning import Desired, network_inputs, place_inputs, shared_inputs
 from metalwright.redfish.places import Place, known_places_of
 from metalwright.secrets.bmc_credentials import BmcCredentials
 from metalwright.secrets.opening import open_bmc_credentials
@@ -59,6 +59,7 @@ class Workspace:
             "node": self.repository.node(node).recipe_inputs(),
             "addresses": self.repository.addresses.of_node(node),
             "place": place_inputs(self.repository.rack_of(node)),
+            "networks": network_inputs(self.repository, self.repository.node(node)),
             **self._shared_inputs,
         }
         return recipe_digest(self.blueprint(node), inputs, self.repository.tree_digest, __version__)
@@ -92,6 +93,7 @@ class Workspace:
             addresses=self.repository.addresses.of_node(node),
             disk_serial=disk_serial,
             place=place_inputs(self.repository.rack_of(node)),
+            networks=network_inputs(self.repository, self.repository.node(node)),
             shared={**self._shared_inputs, "trees": self.repository.tree_digest, "tool": __version__},
         )
 

@@ -4,7 +4,7 @@ from metalwright.addressing.allocation import Allocated, allocate
 from metalwright.addressing.boot_dhcp import BootNetwork, boot_network
 from metalwright.addressing.dhcp import DhcpNetwork, dhcp_network
 from metalwright.addressing.explanation import Explanation, explain, hosts_file
-from metalwright.addressing.needs import Need, needs_of
+from metalwright.addressing.needs import Need, needs_of, purposes_of
 
 __all__ = [
     "Allocated",
@@ -18,4 +18,5 @@ __all__ = [
     "explain",
     "hosts_file",
     "needs_of",
+    "purposes_of",
 ]

@@ -63,7 +63,8 @@ class NodeImpact(Frozen):
     """What the change does to one node when it is provisioned.
 
     ``what`` says it in words; ``phases`` will act. ``reboots`` is ``None`` when it depends on what is on the machine.
-    ``gpus_out``: GPUs out of service meanwhile. ``minutes`` and ``state`` come from a snapshot, ``None`` is unknown.
+    ``gpus_out``: GPUs out of service meanwhile. ``networks``: those of its networks that change; it keeps what it has
+    until it is provisioned again. ``minutes`` and ``state`` come from a snapshot, ``None`` is unknown.
     """
 
     node: str
@@ -77,6 +78,7 @@ class NodeImpact(Frozen):
     drain: bool = False
     gpus_out: Count = 0
     addresses: tuple[AddressMove, ...] = ()
+    networks: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     minutes: float | None = None
     state: str | None = None

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
+from metalwright.addressing import purposes_of
 from metalwright.model.phase import PHASES, Phase
 from metalwright.model.rack import Node, Rack
 from metalwright.model.repository import SiteRepository
 from metalwright.model.review import AddressMove, BlueprintChange, NodeImpact, SiteChange
-from metalwright.planning import place_inputs, shared_inputs
+from metalwright.planning import network_values, place_inputs, shared_inputs
 from metalwright.review.differences import blueprint_changes
 from metalwright.review.site_changes import networks_and_site, racks_without_nodes
 
@@ -85,10 +86,12 @@ class _Comparison:
         old_rack, old = before
         changes = self.changes(old.blueprint, node.blueprint)
         is_same = old is node and old_rack is rack
-        what = [*(() if is_same else _node_words(old_rack, old, rack, node)), *self._network_words(node)]
+        networks = self._networks_of(node)
+        what = [*(() if is_same else _node_words(old_rack, old, rack, node))]
+        what += [f"network {name} changes" for name in networks]
         is_own_new = old is not node and old.recipe_inputs() != node.recipe_inputs()
         is_own_new |= old_rack is not rack and place_inputs(old_rack) != place_inputs(rack)
-        is_recipe_new = self.is_recipe_new or is_own_new or bool(changes) or bool(moves)
+        is_recipe_new = self.is_recipe_new or is_own_new or bool(changes or moves or networks)
         if not (what or changes or moves or is_recipe_new):
             return None
         acting = is_recipe_new and _is_provisioned(node)
@@ -113,17 +116,15 @@ class _Comparison:
             drain=drain,
             gpus_out=gpus if drain else 0,
             addresses=moves,
+            networks=networks if acting else (),
         )
 
-    def _network_words(self, node: Node) -> Iterator[str]:
+    def _networks_of(self, node: Node) -> tuple[str, ...]:
+        """The networks that change and that the node joins."""
         if not self.networks:
-            return
-        joined = {
-            purpose for attachment in self.head.blueprints[node.blueprint].network for purpose in attachment.networks
-        }
-        for purpose, name in self.networks.items():
-            if purpose in joined or purpose in ("oob-management", "host-management"):
-                yield f"network {name} changes"
+            return ()
+        joined = purposes_of(node, self.head.blueprints[node.blueprint])
+        return tuple(name for purpose, name in self.networks.items() if purpose in joined)
 
 
 def _removed(rack: Rack, node: Node, base: SiteRepository) -> NodeImpact:
@@ -216,7 +217,10 @@ def _moves_bmc(repository: SiteRepository, moves: tuple[AddressMove, ...]) -> bo
 
 
 def _differing_networks(base: SiteRepository, head: SiteRepository) -> dict[str, str]:
-    before = {network.purpose: network for network in base.networks}
+    """Purpose → name of those of which nodes notice the difference."""
+    before = {network.purpose: network_values(network) for network in base.networks}
     return {
-        network.purpose: network.name for network in head.networks if before.get(network.purpose) not in (None, network)
+        network.purpose: network.name
+        for network in head.networks
+        if before.get(network.purpose) not in (None, network_values(network))
     }

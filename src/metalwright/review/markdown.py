@@ -43,7 +43,7 @@ def render_markdown(review: Review) -> str:
 
 
 def _text(review: Review, files: Sequence[str]) -> str:
-    parts = [MARK, f"## Review of `{review.base}..{review.head}`", _headline(review)]
+    parts = [MARK, f"## Review of `{review.base}..{review.head}`", _headline(review), *_kept_networks(review)]
     parts += _section("Refused", _refused(review.refused))
     parts += _section("Blueprints", _blueprints(review.changes))
     parts += _section("Site", _site(review))
@@ -85,6 +85,27 @@ def _headline(review: Review) -> str:
         f"at most {_count(gpus, 'GPU')} out of service at once" if gpus else "no GPU out of service",
     ]
     return f"{refused}{'; '.join(counted)}.{policies}"
+
+
+def _kept_networks(review: Review) -> Iterator[str]:
+    """Which nodes keep old addresses and networks until somebody provisions them."""
+    moved = [node for node in review.nodes if any(move.from_ and move.to for move in node.addresses)]
+    if moved:
+        yield f"**Addresses change**: {_keep(moved, 'old ones')}"
+    for name in dict.fromkeys(name for node in review.nodes for name in node.networks):
+        nodes = [node for node in review.nodes if name in node.networks]
+        begin = f"{name}: "
+        changed = [item for item in review.site if item.section == "Network" and item.what.startswith(begin)]
+        values = [f"{item.what.removeprefix(begin)} {_value(item.from_)} → {_value(item.to)}" for item in changed]
+        yield (
+            f"**Network {name} changes** ({'; '.join(values)}): {_keep(nodes, 'old values')} "
+            "A switch or router that changes first cuts them off."
+        )
+
+
+def _keep(nodes: Sequence[NodeImpact], what: str) -> str:
+    named = Group(nodes[0], tuple(nodes)).title
+    return f"until provisioned again, the {what} stay on {named}."
 
 
 def _reboot_total(nodes: Iterable[NodeImpact]) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from metalwright.addressing import purposes_of
 from metalwright.model.rack import Rack
 from metalwright.model.repository import SiteRepository
 from metalwright.model.review import SiteChange
+from metalwright.planning import ALLOCATOR_KEYS
 
 _WORDS = {
     "cooling_kw": "cooling (kW)",
@@ -28,7 +30,8 @@ def networks_and_site(base: SiteRepository, head: SiteRepository) -> Iterator[Si
     before = {network.name: network.to_json() for network in base.networks}
     after = {network.name: network.to_json() for network in head.networks}
     for name in dict.fromkeys((*before, *after)):
-        yield from _network(name, before.get(name), after.get(name), len(head.nodes()))
+        if before.get(name) != after.get(name):
+            yield from _network(name, before.get(name), after.get(name), _joining(head, name))
     old, new = base.site.to_json(), head.site.to_json()
     for key in new:
         words = _words(key)
@@ -36,6 +39,13 @@ def networks_and_site(base: SiteRepository, head: SiteRepository) -> Iterator[Si
             yield SiteChange(
                 section="Site", what=what, from_=_shown(was), to=_shown(becomes), nodes=len(head.nodes())
             )  # fmt: skip
+
+
+def _joining(repository: SiteRepository, network: str) -> int:
+    """How many nodes are on a network."""
+    purposes = {item.purpose for item in repository.networks if item.name == network}
+    joined = (purposes_of(node, repository.blueprints[node.blueprint]) for node in repository.nodes())
+    return sum(not purposes.isdisjoint(names) for names in joined)
 
 
 def _by_name(words: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
@@ -89,7 +99,7 @@ def _network(name: str, old: Any, new: Any, nodes: int) -> Iterator[SiteChange]:
         if old.get(key) != new[key]:
             yield SiteChange(
                 section="Network", what=f"{name}: {_words(key)}", from_=_shown(old.get(key)),
-                to=_shown(new[key]), nodes=nodes,
+                to=_shown(new[key]), nodes=0 if key in ALLOCATOR_KEYS else nodes,
             )  # fmt: skip
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Literal
 
 from metalwright.errors import MetalwrightError
-from metalwright.imaging.seed import render_seed
+from metalwright.imaging.seed import network_files, render_seed
 from metalwright.loading.trees import file_digests
 from metalwright.model.phase import Phase
 from metalwright.model.repository import SiteRepository
 from metalwright.model.review import FileChange, NodeImpact, SiteChange
-from metalwright.node_files import node_data, node_files
+from metalwright.node_files import NETWORKS, node_data, node_files
 from metalwright.review.groups import group_nodes
 from metalwright.review.impact import Impact
 from metalwright.templates import render
@@ -68,12 +68,15 @@ def _texts(phase: Phase, files: Iterator[tuple[str, str]]) -> dict[Key, str]:
 
 def _seed(templates: Path, repository: SiteRepository, node: str) -> Iterator[tuple[str, str]]:
     for file in render_seed(templates, repository, node, ()).files:
-        yield file.path, file.text
+        if not file.path.startswith(NETWORKS):
+            yield file.path, file.text
 
 
 def _software(templates: Path, repository: SiteRepository, node: str) -> Iterator[tuple[str, str]]:
     for file in node_files(node_data(repository, repository.node(node))):
         yield file.path, render(templates, f"node/{file.template}", file.values)
+    for file in network_files(repository, node):
+        yield file.path, render(templates, f"seed/{file.template}", file.values)
 
 
 def with_files(
