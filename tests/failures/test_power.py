@@ -17,6 +17,7 @@ from metalwright.operations.redfish import power
 ON: dict[str, Any] = {"wanted": "On"}
 OFF: dict[str, Any] = {"wanted": "Off"}
 URI = "/redfish/v1/Systems/1"
+LOGS = f"{URI}/LogServices"
 SYSTEM = "Systems/1$"
 RESET = {"method": "POST", "path": "Reset$"}
 NO_STATE = {"at": "/PowerState", "drop": True}
@@ -233,3 +234,30 @@ def test_what_the_diff_shows_is_what_is_sent(bench: Bench) -> None:
     assert resets(bench) == ["GracefulShutdown", "ForceOff"]
     assert bench.preview(power.state, **ON) == ["power: Off → On (On)"]
     assert bench.preview(power.state, **OFF) == []
+
+
+def test_the_tail_of_the_console_is_kept_without_the_secrets_in_it(bench: Bench) -> None:
+    lines = [f"[{number:4}.000000] line {number}" for number in range(300)]
+    turn_on(bench)
+    lines += ["init=/bin/sh db_password=hunter22", "panic: \x1b[1m"]
+    bench.system.machine.console_path.write_text("\n".join(lines))
+    assert succeeded(bench.run(power.reset))
+    console = bench.evidence()["console"]
+    assert console["uri"] == f"{LOGS}/Console/Entries"
+    assert console["lines"][-3:] == ["[ 299.000000] line 299", "init=/bin/sh db_password=***", "panic:  [1m"]
+
+
+@pytest.mark.parametrize(
+    ("edit", "told"),
+    [
+        ({"path": f"{LOGS}$", "edit": [{"at": "/Members", "set": []}]}, "this BMC keeps no log of the serial console"),
+        ({"path": "Console/Entries", "status": 500}, f"{LOGS}/Console/Entries"),
+    ],
+)
+def test_a_console_that_cannot_be_read_is_told_and_stops_nothing(bench: Bench, edit: dict[str, Any], told: str) -> None:
+    turn_on(bench)
+    bench.rule("GET", **edit)
+    assert succeeded(bench.run(power.reset))
+    evidence = bench.evidence()
+    assert evidence["console"] is None
+    assert told in next(problem for problem in evidence["problems"] if problem.startswith("console:"))

@@ -6,10 +6,7 @@ It lives in the connector, so that plain pyinfra leaves evidence as well. Collec
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping
-from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from pyinfra import logger
@@ -45,14 +42,3 @@ def collect(client: BlockingClient, topology: Topology, keep: Keep, command: Com
         keep(evidence, f"{command.verb} {command.target} {json.dumps(command.body)}")
     except (MetalwrightError, OSError) as error:
         logger.warning("[%s] no evidence was kept before %s: %s", client.state.key, command.target, error)
-
-
-def write_evidence(directory: Path, node: str, now: datetime, evidence: Mapping[str, Any], before: str) -> Path:
-    """Write a file of its own into ``directory`` (mode 0600) and return it. Raises OSError."""
-    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path = directory / f"{node}-{now:%Y%m%dT%H%M%S%fZ}.json"
-    content = {"schema": 1, "node": node, "at": now.isoformat(), "before": before, **evidence}
-    descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump(content, file, indent=1, ensure_ascii=False)
-    return path

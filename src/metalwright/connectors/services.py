@@ -14,7 +14,7 @@ from typing import Any
 from metalwright.connectors.bmcs import default_users, node_named, repository_at, site_dir
 from metalwright.connectors.certificates import CertificateDesk
 from metalwright.connectors.commands import Command
-from metalwright.connectors.evidence import Keep, write_evidence
+from metalwright.connectors.evidence import Keep
 from metalwright.connectors.execution import DeskVerb, OrderMedium
 from metalwright.connectors.firmware import FirmwareDesk
 from metalwright.connectors.guard import AdHocGuard, Guard, Lock, NodeGuard
@@ -22,6 +22,7 @@ from metalwright.connectors.secrets import BmcSecrets, EnvironmentSecrets, Store
 from metalwright.errors import GrantError, UsageError
 from metalwright.imaging.ordering import order_deployment
 from metalwright.journal.bmcs import LoginLatch as JournalLatch
+from metalwright.journal.evidence import evidence_dir, write_evidence
 from metalwright.journal.locks import NodeLock
 from metalwright.lifecycle.boot_method import barred_methods, choose_boot_method
 from metalwright.model.boot import BootCapabilities, BootChoice, BootMethod
@@ -117,11 +118,11 @@ class SiteServices:
     def keep_evidence(self, node: str, evidence: Mapping[str, Any], before: str) -> None:
         """Keep what was read before a disruptive request in ``.metalwright/evidence/RUN``; the journal names it."""
         run = self.run
-        directory = self.workspace.paths.state / "evidence" / (run or "pyinfra")
-        path = write_evidence(directory, node, datetime.now(UTC), evidence, before)
+        directory, content = evidence_dir(self.workspace.paths.state, run), {"before": before, **evidence}
+        path = write_evidence(directory, node, node, datetime.now(UTC), content)
         where = str(path.relative_to(self.workspace.paths.root))
         self.workspace.journal.events.note(
-            "evidence kept", node=node, run=run, detail={"file": where, "before": before}
+            "evidence kept", node=node, run=run, why=where, detail={"file": where, "before": before}
         )
 
     def order_medium(self, node: str, method: BootMethod) -> str:

@@ -26,6 +26,7 @@ from metalwright.redfish.client import Contact, Origin, split_target
 from metalwright.redfish.collections import Collection
 from metalwright.redfish.credentials import Credentials, LoginLatch
 from metalwright.redfish.event_logs import LogEntry, read_event_log
+from metalwright.redfish.evidence import read_evidence
 from metalwright.redfish.pinning import ensure_pin, handshake_failure
 from metalwright.redfish.pins import fingerprint_of, peer_context
 from metalwright.redfish.tasks import Task
@@ -161,6 +162,10 @@ class AsyncClient:
     async def event_log(self, name: str, entries_uri: str, newest: int, problems: list[str]) -> list[LogEntry]:
         """Return the newest entries of an event log (of ``@event-logs``), oldest first; adds to ``problems``."""
         return await self._run(read_event_log(self.state, name, entries_uri, newest, problems))
+
+    async def evidence(self) -> dict[str, Any]:
+        """Return what is kept before a machine is disturbed; see :func:`metalwright.redfish.evidence.read_evidence`."""
+        return await self._run(read_evidence(self.state, self.topology))
 
     async def patch(self, path: str, body: Mapping[str, Any], *, secrets: tuple[str, ...] = ()) -> Response:
         """Change properties, conditional on the present entity tag; read back what you wrote."""

@@ -1,4 +1,4 @@
-"""What a machine looks like before something is done to it: power, boot, sensors, event log. Reads only.
+"""What a machine looks like before something is done to it: power, boot, sensors, logs, console. Reads only.
 
 Only resources of the standard are read, by their links; nothing below ``Oem`` is. One BMC is known to restart its host
 when a maker's own resource is read (openshift/installer #4963): where the time of the last reset moves while this
@@ -13,6 +13,7 @@ from typing import Any
 
 from metalwright.errors import BmcAnswerError, BmcRefusedError, RedfishError
 from metalwright.redfish.adaptations import merged, platform_of
+from metalwright.redfish.console_log import read_console_tail
 from metalwright.redfish.event_logs import read_event_log
 from metalwright.redfish.links import find
 from metalwright.redfish.state import BmcState
@@ -36,20 +37,25 @@ NO_READS = "evidence-"
 
 
 def read_evidence(state: BmcState, topology: Topology) -> Exchange[dict[str, Any]]:
-    """Return ``system`` (power, boot, POST codes, health), ``sensors`` and ``log``, with ``problems`` in words.
+    """Return ``system`` (power, boot, POST codes, health), ``sensors``, ``log`` and ``console``, and ``problems``.
+
+    ``console`` is the tail of the serial console, None where the BMC keeps none: ``problems`` says so in words.
 
     Raises a RedfishError only where the system itself cannot be read.
     """
     begun = state.clock()
-    before = (yield from find(state, topology, "@system")).value
+    system = yield from find(state, topology, "@system")
+    before = system.value
     problems: list[str] = []
-    evidence: dict[str, Any] = {"system": summary_of(before), "sensors": [], "log": [], "problems": problems}
+    evidence: dict[str, Any] = {"system": summary_of(before), "sensors": [], "log": [], "console": None}
+    evidence["problems"] = problems
     platform = platform_of(state.root or {}, state.key)
     if NO_READS in state.forms.recall(platform):
         problems.append("sensors and logs are not read: doing so restarted a host of this platform")
         return evidence
     evidence["sensors"] = yield from _sensors(state, topology, begun)
     evidence["log"] = yield from _log(state, topology, begun, problems)
+    evidence["console"] = yield from read_console_tail(state, topology, system, problems, begun + BUDGET_S)
     after = (yield from find(state, topology, "@system")).value
     if _was_reset(before, after):
         paths = ", ".join(sorted(state.paths_read))

@@ -28,6 +28,7 @@ from metalwright.model.phase import NodeState, Phase
 from metalwright.model.site import HARDENING_TITLES
 from metalwright.runner.accepting import Accepting
 from metalwright.runner.bios_watch import BiosWatch
+from metalwright.runner.bmc_evidence import keep_bmc_evidence
 from metalwright.runner.boot_lessons import learn_target
 from metalwright.runner.calls import BMC_INVENTORY, OS_INVENTORY, pyinfra_call
 from metalwright.runner.draining import Draining, may_carry_work
@@ -151,6 +152,8 @@ class NodeHandlers:
     def _keep_evidence(self) -> None:
         if not self._is_evidence_kept:
             self._is_evidence_kept = True
+            if self.purpose.is_rebuild:
+                keep_bmc_evidence(self.workspace, self.node, self.purpose.run)
             keep_os_evidence(self.workspace, self.node, self.purpose.run)
 
     def _ready(self, deferred: tuple[str, ...]) -> ReadyObservation:

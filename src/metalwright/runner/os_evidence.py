@@ -1,20 +1,20 @@
 """What the operating system can still tell before its disk is written: kept, so that the cause can be found later.
 
-The BMC's part (event log, sensors, boot state) is kept by the connector. Collecting never stops what it precedes.
+Collecting never stops what it precedes.
 """
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
 from metalwright.errors import SshError
 from metalwright.imaging.ordering import login_key
+from metalwright.journal.evidence import evidence_dir, write_evidence
 from metalwright.runner.observe_os import look_at_os
-from metalwright.ssh import connect
+from metalwright.runner.vendor_report import keep_vendor_reports
+from metalwright.ssh import Completed, Session, connect
 from metalwright.workspace import Workspace
 
 COMMAND_TIMEOUT_S = 15.0
@@ -30,49 +30,60 @@ KEPT_CHARACTERS = 200_000
 
 
 def keep_os_evidence(workspace: Workspace, node: str, run: str) -> Path | None:
-    """Keep the logs of a system of ours that answers in ``.metalwright/evidence/RUN``; the journal names the file.
+    """Keep the logs of a system of ours that answers, and its GPU vendor's report, in ``.metalwright/evidence/RUN``.
 
-    Returns None where no system of ours answers, or where it could not be read or kept; the journal says so.
+    The journal names each file. Returns None where no system of ours answers, or where it could not be read or kept;
+    the journal says so.
     """
     view = look_at_os(workspace, node)
     if view.kind != "ours":
         workspace.journal.events.note("no evidence of the system", node=node, run=run, why=view.detail or view.kind)
         return None
+    directory = evidence_dir(workspace.paths.state, run)
     try:
-        path = _write(workspace.paths.state / "evidence" / run, node, _read(workspace, node))
+        outputs, reports = _read(workspace, node, directory)
+        content = {"outputs": outputs, "vendor_reports": reports}
+        path = write_evidence(directory, f"{node}-system", node, datetime.now(UTC), content)
     except (SshError, OSError) as error:
         why = str(error).partition("\n")[0]
         workspace.journal.events.note("no evidence of the system", node=node, run=run, why=why)
         return None
-    detail = {"file": str(path.relative_to(workspace.paths.root)), "before": "the disk is written"}
-    workspace.journal.events.note("evidence kept", node=node, run=run, detail=detail)
+    _note(workspace, node, run, path, "the system's logs")
+    for tool, report in reports.items():
+        if "file" in report:
+            _note(workspace, node, run, directory / str(report["file"]), tool)
+        else:
+            why = f"{tool}: {report['problem']}"
+            workspace.journal.events.note("no report of the GPU vendor", node=node, run=run, why=why)
     return path
 
 
-def _read(workspace: Workspace, node: str) -> dict[str, dict[str, object]]:
-    """Each output with its exit status; a program that is not there, or not in time, says so itself."""
+def _note(workspace: Workspace, node: str, run: str, path: Path, what: str) -> None:
+    where = str(path.relative_to(workspace.paths.root))
+    detail = {"file": where, "before": "the disk is written"}
+    workspace.journal.events.note("evidence kept", node=node, run=run, why=f"{where} ({what})", detail=detail)
+
+
+def _read(
+    workspace: Workspace, node: str, directory: Path
+) -> tuple[dict[str, dict[str, object]], dict[str, dict[str, object]]]:
+    """Each output with its exit status (a program that is not there, or late, says so itself); the vendor's reports."""
     target, host_key = workspace.ssh_target(node), workspace.ssh_host_key(node)
-    found: dict[str, dict[str, object]] = {}
     if host_key is None:
-        return found
-    timeout_s = workspace.repository.site.ssh.connect_timeout_s
+        return {}, {}
+    timeout_s, needs_sudo = workspace.repository.site.ssh.connect_timeout_s, target.user != "root"
     with connect(target, host_key=host_key, key=login_key(workspace), timeout_s=timeout_s) as session:
-        for title, argv in COMMANDS.items():
-            try:
-                done = session.run(argv, timeout_s=COMMAND_TIMEOUT_S, sudo=target.user != "root")
-            except SshError as error:
-                found[title] = {"command": " ".join(argv), "problem": error.what}
-                continue
-            text = (done.stdout or done.stderr)[-KEPT_CHARACTERS:]
-            found[title] = {"command": " ".join(argv), "exit": done.rc, "text": text}
-    return found
+        outputs = {title: _output(session, argv, needs_sudo) for title, argv in COMMANDS.items()}
+
+        def run(argv: tuple[str, ...], limit_s: float) -> Completed:
+            return session.run(argv, timeout_s=limit_s, sudo=needs_sudo)
+
+        return outputs, keep_vendor_reports(run, directory, node)
 
 
-def _write(directory: Path, node: str, outputs: Mapping[str, object]) -> Path:
-    now = datetime.now(UTC)
-    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path = directory / f"{node}-system-{now:%Y%m%dT%H%M%S%fZ}.json"
-    descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        json.dump({"schema": 1, "node": node, "at": now.isoformat(), "outputs": outputs}, file, indent=1)
-    return path
+def _output(session: Session, argv: tuple[str, ...], needs_sudo: bool) -> dict[str, object]:
+    try:
+        done = session.run(argv, timeout_s=COMMAND_TIMEOUT_S, sudo=needs_sudo)
+    except SshError as error:
+        return {"command": " ".join(argv), "problem": error.what}
+    return {"command": " ".join(argv), "exit": done.rc, "text": (done.stdout or done.stderr)[-KEPT_CHARACTERS:]}

@@ -148,8 +148,16 @@ def test_a_rebuild_to_another_image_writes_just_that_and_keeps_what_the_old_syst
     assert stamp is not None
     assert stamp["image"] == f"sha256:{sha256}"
 
-    (evidence,) = sorted((written.state / "evidence" / stamp["run"]).glob("lab-1-system-*.json"))
+    folder = written.state / "evidence" / stamp["run"]
+    (evidence,) = folder.glob("lab-1-system-*.json")
     assert set(json.loads(evidence.read_text())["outputs"]) >= {"kernel log", "GPUs", "AMD GPUs"}
+    first = json.loads(min(folder.glob("lab-1-2*.json")).read_text())
+    assert first["before"] == "the rebuild"
+    assert first["log"]
+    assert first["console"]["lines"]
+    history = written.cli("journal", "--run", stamp["run"]).stdout
+    assert evidence.name in history
+    assert "lines of the console)" in history
 
     before = Witness(written).state
     code, text = written.provision()
