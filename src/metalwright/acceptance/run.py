@@ -24,6 +24,9 @@ DEADLINE_S = 900.0
 
 GRACE_S = 10.0
 
+PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "SSH_AUTH_SOCK", "LD_LIBRARY_PATH")
+"""All of the caller's environment that pytest gets: what finds programs, the SSH agent and Python's own libraries."""
+
 
 @dataclass(frozen=True)
 class AcceptanceResult:
@@ -71,8 +74,8 @@ def time_for(expected: Mapping[str, Any]) -> float:
 
 def _run_pytest(job_file: Path, junit: Path, log: Path, deadline_s: float) -> bool:
     """Whether pytest ended by itself. Its exit code is no evidence."""
-    argv = [sys.executable, "-m", "pytest", "-c", str(SUITE / "pytest.ini"), "--rootdir", str(SUITE)]
-    argv += ["-p", "no:cacheprovider", "-rA", "--tb=short", f"--junitxml={junit}", str(SUITE)]
+    argv = [sys.executable, "-P", "-m", "pytest", "-c", str(SUITE / "pytest.ini"), "--rootdir", str(SUITE)]
+    argv += ["--confcutdir", str(SUITE), "-p", "no:cacheprovider", "-rA", "--tb=short", f"--junitxml={junit}", str(SUITE)]
     with (
         log.open("wb") as output,
         subprocess.Popen(
@@ -96,9 +99,12 @@ def _run_pytest(job_file: Path, junit: Path, log: Path, deadline_s: float) -> bo
 
 
 def _environment(job_file: Path) -> dict[str, str]:
-    """Nothing that would change how pytest runs here; no plugins but the ones that pytest brings."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "METALWRIGHT_"))}
-    return {**kept, JOB_VARIABLE: str(job_file.resolve()), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    """Ours alone: options or plugins of pytest and modules of Python could leave checks out or write results elsewhere.
+
+    No plugins but the ones that pytest brings.
+    """
+    kept = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    return {**kept, JOB_VARIABLE: str(job_file.resolve()), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONUTF8": "1"}
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

@@ -136,3 +136,66 @@ def test_a_pytest_that_does_not_even_start_leaves_no_older_result_in_force(
     monkeypatch.setattr(run, "SUITE", tmp_path / "gone")
     result = run_acceptance(job_for(ssh_server, KERNEL), tmp_path)
     assert (result.verdict, result.junit.exists()) == ("NOT-RUN", False)
+
+
+FOOLING = """
+import pathlib, sys
+pathlib.Path({marker!r}).touch()
+"""
+
+
+def test_no_environment_of_the_caller_leaves_checks_out_or_moves_the_results(
+    ssh_server: LoopbackServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of these, alone, once let a check that fails vanish, or ran code of the caller in the judge."""
+    marker, modules = tmp_path / "ran", tmp_path / "modules"
+    modules.mkdir()
+    for name in ("sitecustomize", "usercustomize", "fooling"):
+        (modules / f"{name}.py").write_text(FOOLING.format(marker=str(marker)))
+    evidence = tmp_path / "evidence"
+    evidence.mkdir()
+    (evidence / "pytest.py").write_text(FOOLING.format(marker=str(marker)))
+    (tmp_path / "conftest.py").write_text("def pytest_collection_modifyitems(items): items.clear()\n")
+    for name, value in {
+        "PYTEST_ADDOPTS": f"-k boot --junitxml={tmp_path}/elsewhere.xml",
+        "PYTEST_PLUGINS": "fooling",
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "",
+        "PYTHONPATH": str(modules),
+        "PYTHONSTARTUP": str(modules / "fooling.py"),
+        "PYTHONOPTIMIZE": "2",
+        "PYTHONINSPECT": "1",
+        "PYTHONWARNINGS": "error",
+        "METALWRIGHT_ACCEPTANCE_JOB": "/nowhere",
+    }.items():
+        monkeypatch.setenv(name, value)
+    checks = {"kernel": [{"id": "release", "releases": ["1.0"]}]} | BOOT
+    result = run_acceptance(job_for(ssh_server, checks), evidence)
+    assert verdicts(result) == {"kernel:release": "FAIL", "boot-id": "PASS"}
+    assert (result.junit.exists(), (tmp_path / "elsewhere.xml").exists(), marker.exists()) == (True, False, False)
+
+
+def test_only_what_finds_programs_and_the_agent_passes_to_pytest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "environ", {"PATH": "/bin", "SSH_AUTH_SOCK": "/agent", "LD_PRELOAD": "x", "GREETING": "y"})
+    assert run._environment(tmp_path / "job.json") == {
+        "PATH": "/bin",
+        "SSH_AUTH_SOCK": "/agent",
+        "METALWRIGHT_ACCEPTANCE_JOB": str(tmp_path / "job.json"),
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "PYTHONUTF8": "1",
+    }
+
+
+@pytest.mark.parametrize("option", ["-k ostype", "--collect-only"])
+def test_a_check_that_pytest_leaves_out_for_whatever_reason_is_not_run(
+    ssh_server: LoopbackServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    """The verdict comes from the plan: each planned check has a result, whatever the document holds."""
+    environment = run._environment
+    monkeypatch.setattr(run, "_environment", lambda job_file: environment(job_file) | {"PYTEST_ADDOPTS": option})
+    sysctl = {"sysctl": [{"id": "kernel.ostype", "value": "Linux"}]}
+    result = run_acceptance(job_for(ssh_server, sysctl | KERNEL), tmp_path)
+    ostype = "PASS" if "ostype" in option else "NOT-RUN"
+    assert verdicts(result) == {"sysctl:kernel.ostype": ostype, "kernel:release": "NOT-RUN"}
+    assert result.verdict == "NOT-RUN"
