@@ -8,7 +8,7 @@ from typing import Any
 from metalwright.accelerators.gpu import Clocks, Gpu, GpuReading, MemoryErrors, Mode, PcieLink, Power
 from metalwright.accelerators.json_text import document, rows, table
 from metalwright.accelerators.quantities import number, pci_address, said, size_bytes, switch, whole
-from metalwright.accelerators.rocm_smi import GENERATIONS
+from metalwright.accelerators.rocm_smi import GENERATIONS, NO_MIG
 from metalwright.accelerators.tool_failures import failure_in
 
 STATIC = "amd-smi static --json"
@@ -57,6 +57,7 @@ def _gpu(part: _Tables, metric: _Tables) -> Gpu:
         memory_bytes=size_bytes(table(part.get("vram")).get("size")),
         temperature_c=_first(table(metric.get("temperature")), "hotspot", "edge"),
         ecc=_ecc(table(part.get("ras"))),
+        mig=NO_MIG,
         partition=said(table(part.get("partition")).get("compute_partition")),
         link=_link(bus, table(metric.get("pcie"))),
         errors=_errors(table(metric.get("ecc"))),

@@ -12,13 +12,19 @@ FailureKind = Literal[
 
 
 class Mode(Frozen):
-    """A setting that takes effect at the next reset: what holds now, and what will hold then."""
+    """A setting that takes effect at the next reset: what holds now, and what will hold then.
+
+    ``is_absent``: the tool says that this GPU has no such setting. One that says nothing at all leaves it false.
+    """
 
     current: bool | None = None
     pending: bool | None = None
+    is_absent: bool = False
 
     def is_settled_at(self, wanted: bool) -> bool | None:
-        """Whether both are ``wanted``; ``None`` where the tool names neither (the GPU has no such setting)."""
+        """Whether both are ``wanted``; one that is absent is off. ``None`` where the tool tells neither."""
+        if self.is_absent:
+            return not wanted
         if self.current is None and self.pending is None:
             return None
         return (self.current, self.pending) == (wanted, wanted)

@@ -86,12 +86,11 @@ def _gpu(gpu: Gpu, wanted: WantedGpus) -> Iterator[GpuFault]:
 def _modes(gpu: Gpu, wanted: WantedGpus) -> Iterator[GpuFault]:
     for name, mode, value in (("mig", gpu.mig, wanted.mig), ("ecc", gpu.ecc, wanted.ecc)):
         settled = None if value is None else mode.is_settled_at(value)
-        has_no_mode_to_switch_off = name == "mig" and value is False and settled is None
-        if value is None or settled or has_no_mode_to_switch_off:
+        if value is None or settled:
             continue
         pends = mode.pending == value
         yield GpuFault(
-            code=f"{name}-{'pending' if pends else 'unsupported' if settled is None else 'differs'}",
+            code=f"{name}-{'pending' if pends else 'unsupported' if mode.is_absent else 'differs'}",
             gpu=gpu.address,
             expected=f"{name} {_word(value)}, now and after a reset",
             found=f"now {_word(mode.current)}, after a reset {_word(mode.pending)}",

@@ -16,7 +16,7 @@ from metalwright.accelerators.gpu import (
     Power,
     Repair,
 )
-from metalwright.accelerators.quantities import number, pci_address, said, size_bytes, switch, whole
+from metalwright.accelerators.quantities import has_none, number, pci_address, said, size_bytes, switch, whole
 from metalwright.accelerators.tool_failures import failure_in
 
 QUERY = "nvidia-smi -q -x"
@@ -70,8 +70,8 @@ def _gpu(node: ElementTree.Element) -> Gpu:
         memory_bytes=size_bytes(text("fb_memory_usage/total")),
         temperature_c=number(text("temperature/gpu_temp")),
         is_persistent=switch(text("persistence_mode")),
-        ecc=Mode(current=switch(text("ecc_mode/current_ecc")), pending=switch(text("ecc_mode/pending_ecc"))),
-        mig=Mode(current=switch(text("mig_mode/current_mig")), pending=switch(text("mig_mode/pending_mig"))),
+        ecc=_mode(node, "ecc"),
+        mig=_mode(node, "mig"),
         link=_link(node),
         errors=_errors(node),
         repair=_repair(node),
@@ -88,6 +88,12 @@ def _pci_id(text: str | None) -> str | None:
     """``233010DE`` or ``0x233010DE``: device, then vendor."""
     found = re.fullmatch(r"(?:0x)?([0-9A-Fa-f]{4})([0-9A-Fa-f]{4})", (text or "").strip(), re.ASCII)
     return f"{found[2]}:{found[1]}".lower() if found else None
+
+
+def _mode(node: ElementTree.Element, name: str) -> Mode:
+    """``ecc_mode`` or ``mig_mode``: ``N/A`` says that the GPU has none, an element that is missing says nothing."""
+    now, then = (node.findtext(f"{name}_mode/{when}_{name}") for when in ("current", "pending"))
+    return Mode(current=switch(now), pending=switch(then), is_absent=has_none(now) and has_none(then))
 
 
 def _link(node: ElementTree.Element) -> PcieLink:

@@ -43,6 +43,11 @@ def switch(value: Any) -> bool | None:
     return True if word in _YES else False if word in _NO else None
 
 
+def has_none(value: Any) -> bool:
+    """Whether the tool says that the part has no such thing. An error or a missing element is no such word."""
+    return isinstance(value, str) and value.strip().lower() in ("n/a", "[n/a]", "not supported", "[not supported]")
+
+
 def said(value: Any) -> str | None:
     """A text that says something: not empty, not ``N/A``, not a tool's own error."""
     if not isinstance(value, str):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from metalwright.accelerators.gpu import Clocks, Gpu, GpuReading, PcieLink, Power
+from metalwright.accelerators.gpu import Clocks, Gpu, GpuReading, Mode, PcieLink, Power
 from metalwright.accelerators.json_text import document, table
 from metalwright.accelerators.quantities import number, pci_address, said, size_bytes
 from metalwright.accelerators.tool_failures import failure_in
@@ -16,6 +16,9 @@ QUERY = "rocm-smi --showallinfo --showserial --showmeminfo vram --json"
 
 GENERATIONS = {2.5: 1, 5.0: 2, 8.0: 3, 16.0: 4, 32.0: 5, 64.0: 6}
 """Transfer rate of a PCIe lane in GT/s → generation."""
+
+NO_MIG = Mode(is_absent=True)
+"""MIG is NVIDIA's; AMD's GPUs are divided by partitions."""
 
 _TOOL = "rocm-smi"
 _CARD = re.compile(r"card\d+")
@@ -63,6 +66,7 @@ def _gpu(card: Mapping[str, Any]) -> Gpu:
         vbios=said(card.get("vbios version")),
         memory_bytes=size_bytes(card.get("vram total memory (b)"), "B"),
         temperature_c=number(_first(card, "temperature (sensor junction) (c)", "temperature (sensor edge) (c)")),
+        mig=NO_MIG,
         partition=said(card.get("compute partition")),
         link=_link(said(card.get("pcie clock level"))),
         power=Power(draw_w=number(draw), cap_w=number(card.get("max graphics package power (w)"))),

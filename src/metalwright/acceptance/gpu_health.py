@@ -158,24 +158,24 @@ def _memory(_check: Mapping[str, Any], reading: GpuReading) -> str | None:
 def _ecc(check: Mapping[str, Any], reading: GpuReading) -> str | None:
     """Without a wish ECC must be on wherever the GPU has it."""
     wanted = True if check["wanted"] is None else check["wanted"]
-    settled = [gpu.ecc.is_settled_at(wanted) for gpu in reading.gpus]
-    if check["wanted"] is not None and None in settled:
+    if any(gpu.ecc.is_settled_at(wanted) is None for gpu in reading.gpus):
         raise UnknownError("a GPU does not tell its ECC mode")
+    judged = [gpu for gpu in reading.gpus if check["wanted"] is not None or not gpu.ecc.is_absent]
     state = "on" if wanted else "off"
     return _each(
-        reading.gpus,
-        lambda gpu: gpu.ecc.is_settled_at(wanted) is False,
-        f"ECC is not {state}, now and after the next reset",
+        judged, lambda gpu: not gpu.ecc.is_settled_at(wanted), f"ECC is not {state}, now and after the next reset"
     )
 
 
 def _mig(check: Mapping[str, Any], reading: GpuReading) -> str | None:
     wanted = bool(check["wanted"])
-    if wanted and any(gpu.mig.is_settled_at(True) is None for gpu in reading.gpus):
+    if any(gpu.mig.is_settled_at(wanted) is None for gpu in reading.gpus):
+        raise UnknownError("a GPU does not tell its MIG mode")
+    if wanted and any(gpu.mig.is_absent for gpu in reading.gpus):
         return "a GPU has no MIG mode"
     return _each(
         reading.gpus,
-        lambda gpu: gpu.mig.is_settled_at(wanted) is False,
+        lambda gpu: not gpu.mig.is_settled_at(wanted),
         f"MIG is not {'on' if wanted else 'off'}, now and after the next reset",
     )
 

@@ -53,7 +53,7 @@ def test_elements_of_driver_510_are_read() -> None:
 
 def test_a_gpu_without_mig_has_no_mig_mode_and_pages_instead_of_rows() -> None:
     found = gpu("t4")
-    assert found.mig.is_settled_at(False) is None
+    assert (found.mig.is_absent, found.mig.is_settled_at(False), found.mig.is_settled_at(True)) == (True, True, False)
     assert found.repair == Repair(retired_pages=0, is_retirement_pending=False)
     assert found.link == PcieLink(generation=3, generation_max=3, lanes=8, lanes_max=16)
     assert found.throttling is None

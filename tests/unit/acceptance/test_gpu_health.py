@@ -104,6 +104,10 @@ def test_eight_healthy_gpus_have_no_fault() -> None:
         ({"mig_pending": "Enabled"}, "mig", "MIG is not off"),
         ({"fabric": "In Progress"}, "fabric", "In Progress/Success"),
         ({"cap": "650.00 W"}, "power_cap", "not 700 W"),
+        ({"ecc": "[Unknown Error]", "ecc_pending": ""}, "ecc", "unknown: a GPU does not tell its ECC mode"),
+        ({"mig": "ERR!", "mig_pending": ""}, "mig", "unknown: a GPU does not tell its MIG mode"),
+        ({"mig": "N/A", "mig_pending": ""}, "mig", "unknown: a GPU does not tell its MIG mode"),
+        ({"mig": "Disabled", "mig_pending": ""}, "mig", "MIG is not off"),
         ({"lanes": "N/A"}, "link", "unknown: a GPU does not tell the lanes"),
         ({"cap": "N/A"}, "power_cap", "unknown: a GPU does not tell its power cap"),
         ({"pending": "N/A", "failure": "N/A"}, "memory", "unknown: 1 GPUs tell nothing"),
@@ -114,6 +118,32 @@ def test_one_gpu_that_is_not_well_is_found_and_named(changes: dict[str, Any], ch
     assert list(found) == [check]
     assert said in found[check]
     assert said.startswith("unknown") or found[check].startswith("0000:03:00.0: ")
+
+
+@pytest.mark.parametrize(
+    ("check", "wanted", "said"),
+    [
+        ("ecc", None, None),
+        ("ecc", True, "0000:03:00.0: ECC is not on"),
+        ("ecc", False, None),
+        ("mig", False, None),
+        ("mig", True, "a GPU has no MIG mode"),
+    ],
+)
+def test_a_gpu_that_says_it_has_no_such_mode_has_it_off(check: str, wanted: bool | None, said: str | None) -> None:
+    reading = driver.parse(nvidia_smi(**{check: "N/A", f"{check}_pending": "N/A"}))
+    others = reading.model_copy(update={"gpus": tuple(gpu for gpu in reading.gpus if getattr(gpu, check).is_absent)})
+    judged = CHECKS[check] | {"wanted": wanted, "count": 1}
+    fault = gpu_fault(judged, others)
+    assert fault is None if said is None else said in str(fault)
+
+
+@pytest.mark.parametrize("mode", ["ecc", "mig"])
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_driver_without_a_word_of_a_mode_is_unknown(mode: str, wanted: bool) -> None:
+    """Another release of the tool may name the element otherwise: silence is not `has none`."""
+    with pytest.raises(UnknownError, match=f"does not tell its {mode.upper()} mode"):
+        gpu_fault(CHECKS[mode] | {"wanted": wanted}, driver.parse(nvidia_smi().replace(f"{mode}_mode", "mode")))
 
 
 def test_a_gpu_with_ecc_that_counts_no_errors_is_unknown() -> None:
