@@ -43,8 +43,9 @@ def _commands() -> str:
     return (
         "## What is run on the node\n\n"
         "For a node with eight GPUs, the disk `nvme0n1` and the RDMA device `mlx5_0`. The load runs as long as the\n"
-        "test says, or `seconds` of the blueprint. The number is read from what the tool prints and counts only when\n"
-        "the tool ended with 0 as well. A tool that is not there is NOT-RUN, one that hangs is killed and FAIL.\n\n"
+        "test says, or `seconds` of the blueprint where the command takes it. The number is read from what the tool\n"
+        "prints and counts only when the tool ended with 0 as well. A tool that is not there is NOT-RUN, one that\n"
+        "hangs is killed and FAIL.\n\n"
         "| test | GPUs | package | command |\n|---|---|---|---|\n" + "".join(rows)
     )
 

@@ -179,6 +179,6 @@ def _throttling(node: ElementTree.Element) -> tuple[str, ...] | None:
     if group is None:
         return None
     states = {re.sub(r"^clocks_(event|throttle)_reason_", "", item.tag): switch(item.text) for item in group}
-    if not any(state is not None for state in states.values()):
-        return None
+    if not any(state is not None for name, state in states.items() if name.startswith("hw_")):
+        return None  # without these a slow GPU would seem to have no reason
     return tuple(sorted(name for name, state in states.items() if state and name not in _HARMLESS))

@@ -124,14 +124,27 @@ def _hardware(blueprint: Blueprint, node: Node) -> dict[str, list[dict[str, Any]
     return {
         "cpus": [{"id": "host", **hardware.cpus.to_json()}],
         "memory": [{"id": "host", **hardware.memory.to_json()}],
-        "drives": [{"id": group.role, **group.to_json()} for group in hardware.drives],
+        "drives": [
+            {"id": group.role, **group.to_json(), "total": sum(each.count for each in hardware.drives)}
+            for group in hardware.drives
+        ],
         "system_disk": [{"id": "root", **node.system_disk.to_json()}] if node.system_disk else [],
         "nics": [
-            {"id": group.role, **group.to_json(), "macs": [port.mac for port in node.ports if port.role == group.role]}
+            {
+                "id": group.role,
+                **group.to_json(),
+                "total": _ports(hardware, group.link),
+                "macs": [port.mac for port in node.ports if port.role == group.role],
+            }
             for group in hardware.nics
         ],
         "gpus": [{"id": "host", **hardware.gpus.to_json()}] if hardware.gpus else [],
     }
+
+
+def _ports(hardware: Hardware, link: str) -> int:
+    """Of all roles: otherwise the port of one would stand in for that of another."""
+    return sum(group.count for group in hardware.nics if group.link == link)
 
 
 def _better_witnesses(blueprint: Blueprint, deferred: Collection[str]) -> dict[str, list[dict[str, Any]]]:
@@ -187,6 +200,7 @@ def _measured(blueprint: Blueprint, site: Site) -> list[dict[str, Any]]:
             "vendor": gpus.vendor if gpus else None,
             "gpus": gpus.count if gpus else 0,
             "peer": site.acceptance_peer,
+            "infiniband_ports": _ports(blueprint.hardware, "infiniband"),
         }
         for test in blueprint.acceptance
         if test.test in KNOWN_TESTS and KNOWN_TESTS[test.test].runs == "node"

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from metalwright.accelerators import nvidia_smi, rocm_smi
-from metalwright.accelerators.gpu import Gpu, GpuReading
+from metalwright.accelerators.gpu import Failure, Gpu, GpuReading
 from metalwright.accelerators.xid import XidEvent, events
 from metalwright.model.blueprint import Blueprint
 
@@ -54,6 +54,13 @@ def gpu_checks(blueprint: Blueprint) -> list[dict[str, Any]]:
     if blueprint.policy.power_cap_w is not None:
         checks.append({"id": "power_cap", **facts, "watts": blueprint.policy.power_cap_w})
     return checks
+
+
+def with_status(reading: GpuReading, rc: int) -> GpuReading:
+    """The reading, as a failure where the tool answered in full and ended with another status than 0 all the same."""
+    if rc == 0 or reading.failure is not None or any(gpu.is_lost for gpu in reading.gpus):
+        return reading
+    return reading.model_copy(update={"failure": Failure(kind="unreadable", said=f"exit status {rc} at the end")})
 
 
 def gpu_fault(check: Mapping[str, Any], reading: GpuReading) -> str | None:
@@ -135,6 +142,8 @@ def _memory(_check: Mapping[str, Any], reading: GpuReading) -> str | None:
     ]
     if not all(told):
         raise UnknownError(f"{told.count(False)} GPUs tell nothing of remapped rows or retired pages")
+    if any(gpu.repair.is_remap_pending is not None and gpu.repair.has_remap_failed is None for gpu in reading.gpus):
+        raise UnknownError("a GPU does not tell whether a row remap failed")
     uncounted = [gpu for gpu in reading.gpus if gpu.ecc.current is True and gpu.errors.uncorrected is None]
     if uncounted:
         raise UnknownError(f"{len(uncounted)} GPUs with ECC on do not count their memory errors")

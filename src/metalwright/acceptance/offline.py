@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from metalwright.acceptance.burn_in.tests import BURN_IN
+from metalwright.acceptance.burn_in.tests import BURN_IN, LESS_IS_BETTER
 from metalwright.acceptance.catalogue import KNOWN_TESTS
 from metalwright.acceptance.floors import FloorFinding, floor_findings
 from metalwright.errors import LoadingError
@@ -16,11 +16,15 @@ from metalwright.model.repository import SiteRepository
 def acceptance_errors(paths: SitePaths, repository: SiteRepository) -> Iterator[LoadingError]:
     """Tests that can never run: of GPUs that the blueprint has not, or against a peer that the site does not name.
 
-    And ``seconds`` of a test that loads nothing.
+    And ``seconds`` that no load lasts, and floors of what is better the less it is.
     """
     for ref, blueprint in sorted(repository.blueprints.items()):
         for index, test in enumerate(blueprint.acceptance):
-            found = _without_load(test) or _missing(blueprint, test.test, repository.site.acceptance_peer)
+            found = (
+                _without_load(test)
+                or _less_is_better(test)
+                or _missing(blueprint, test.test, repository.site.acceptance_peer)
+            )
             if found is not None:
                 key, found.rule = found.where, "acceptance"
                 found.where = load_model(paths.blueprint(ref), Blueprint, root=paths.root).where(
@@ -65,13 +69,30 @@ def _floor_warning(blueprint: Blueprint, finding: FloorFinding) -> LoadingError 
 
 def _without_load(test: AcceptanceTest) -> LoadingError | None:
     """Seconds that nothing would last; the error's place is a key."""
-    if test.seconds is None or test.test in BURN_IN or test.test not in KNOWN_TESTS:
+    measurement = BURN_IN.get(test.test)
+    if test.seconds is None or test.test not in KNOWN_TESTS or (measurement is not None and measurement.takes_seconds):
         return None
+    why = (
+        "runs no command that could last so long"
+        if measurement is None
+        else "lasts as long as its work, whatever is asked"
+    )
     return LoadingError(
-        f"acceptance test {test.test} runs no command that could last so long",
+        f"acceptance test {test.test} {why}",
         where="seconds",
         expected="no seconds",
         found=str(test.seconds),
+    )
+
+
+def _less_is_better(test: AcceptanceTest) -> LoadingError | None:
+    if test.floor is None or test.test not in LESS_IS_BETTER:
+        return None
+    return LoadingError(
+        f"a floor of {test.test} would refuse good values and let bad ones pass: less is better",
+        where="floor",
+        expected="record: true; its own limit holds without a floor",
+        found=f"{test.floor:g}",
     )
 
 

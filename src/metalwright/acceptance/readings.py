@@ -194,6 +194,16 @@ def physical_ports(text: str) -> dict[str, float | None]:
     return found
 
 
+def infiniband_ports(text: str) -> tuple[float | None, ...]:
+    """Gbit/s of every InfiniBand port (``None``: its link is not up), from lines ``InfiniBand 4: ACTIVE 400 Gb/sec …``.
+
+    Ports that carry Ethernet are left out.
+    """
+    lines = [line for line in text.splitlines() if line.split()[:1] == ["InfiniBand"]]
+    found = [re.match(r"InfiniBand \d+: ACTIVE (\d+(?:\.\d+)?) Gb/sec", line) for line in lines]
+    return tuple(float(match[1]) if match else None for match in found)
+
+
 def driver_gpus(csv_text: str) -> tuple[tuple[str, float], ...]:
     """Name and memory in GiB of each GPU, from lines ``NAME, MIB``; what is no such line is left out."""
     lines = (line.rpartition(",") for line in csv_text.splitlines())

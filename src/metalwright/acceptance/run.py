@@ -75,7 +75,8 @@ def time_for(expected: Mapping[str, Any]) -> float:
 def _run_pytest(job_file: Path, junit: Path, log: Path, deadline_s: float) -> bool:
     """Whether pytest ended by itself. Its exit code is no evidence."""
     argv = [sys.executable, "-P", "-m", "pytest", "-c", str(SUITE / "pytest.ini"), "--rootdir", str(SUITE)]
-    argv += ["--confcutdir", str(SUITE), "-p", "no:cacheprovider", "-rA", "--tb=short", f"--junitxml={junit}", str(SUITE)]
+    argv += ["--confcutdir", str(SUITE), "-p", "no:cacheprovider", "-rA", "--tb=short"]
+    argv += [f"--junitxml={junit}", str(SUITE)]
     with (
         log.open("wb") as output,
         subprocess.Popen(

@@ -62,7 +62,7 @@ def test_amd_smi_joins_what_is_fixed_and_what_changes() -> None:
         power=Power(draw_w=133.0, cap_w=750.0, cap_min_w=0.0, cap_max_w=750.0),
         clocks=Clocks(compute_mhz=131.0, compute_max_mhz=2100.0, memory_mhz=900.0, memory_max_mhz=1300.0),
     )
-    assert reading.gpus[1] == Gpu()
+    assert reading.gpus[1] == Gpu(mig=Mode(is_absent=True))
 
 
 @pytest.mark.parametrize("parse", [rocm_smi.parse, amd_smi.parse])

@@ -120,6 +120,8 @@ def test_a_fault_that_the_tool_tells_fails_though_it_ended_well(name: str, text:
         ("gpu-burn", output("gpu_burn.txt").replace("\tGPU 1: OK\n", ""), "1 of 2 GPUs"),
         ("gpu-burn", re.sub(r"\((50800|51000) ", "(0 ", output("gpu_burn.txt")), "rates of 1 of 2"),
         ("gpu-to-gpu", output("nvbandwidth.txt").replace('"388.40"', '"N/A"'), "1 of 2 GPUs"),
+        ("gpu-to-gpu", output("nvbandwidth.txt").replace('["N/A", "390.12"], ', ""), "from 1 of 2 GPUs"),
+        ("disk-read", "0+1 records in\n512 bytes (512 B, 0.5 KiB) copied, 0.5 s, 1 kB/s\n", "512 of 268435456 bytes"),
         ("host-to-gpu", output("nvbandwidth.txt").replace(', "54.87"', ""), "1 of 2 GPUs"),
         ("host-to-gpu", output("nvbandwidth.txt").replace('"54.87"', '"nan"'), "'nan' is given"),
         ("gpu-to-gpu", output("nvbandwidth.txt").replace('"388.40"', "NaN"), "nan is given"),

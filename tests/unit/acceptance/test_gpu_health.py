@@ -111,6 +111,8 @@ def test_eight_healthy_gpus_have_no_fault() -> None:
         ({"lanes": "N/A"}, "link", "unknown: a GPU does not tell the lanes"),
         ({"cap": "N/A"}, "power_cap", "unknown: a GPU does not tell its power cap"),
         ({"pending": "N/A", "failure": "N/A"}, "memory", "unknown: 1 GPUs tell nothing"),
+        ({"failure": "N/A"}, "memory", "unknown: a GPU does not tell whether a row remap failed"),
+        ({"slow": "N/A"}, "clocks", "unknown: nvidia-smi does not tell for every GPU"),
     ],
 )
 def test_one_gpu_that_is_not_well_is_found_and_named(changes: dict[str, Any], check: str, said: str) -> None:
@@ -131,7 +133,8 @@ def test_one_gpu_that_is_not_well_is_found_and_named(changes: dict[str, Any], ch
     ],
 )
 def test_a_gpu_that_says_it_has_no_such_mode_has_it_off(check: str, wanted: bool | None, said: str | None) -> None:
-    reading = driver.parse(nvidia_smi(**{check: "N/A", f"{check}_pending": "N/A"}))
+    changes: dict[str, Any] = {check: "N/A", f"{check}_pending": "N/A"}
+    reading = driver.parse(nvidia_smi(**changes))
     others = reading.model_copy(update={"gpus": tuple(gpu for gpu in reading.gpus if getattr(gpu, check).is_absent)})
     judged = CHECKS[check] | {"wanted": wanted, "count": 1}
     fault = gpu_fault(judged, others)

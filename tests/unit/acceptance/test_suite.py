@@ -172,7 +172,7 @@ CASES: dict[str, Case] = {
         {"total_gib": 4}, {"awk": str(4 * 1024**2)}, {"less": {"awk": "3145728"}, "more": {"awk": "5242880"}}
     ),
     "drives": Case(
-        {"count": 1, "min_bytes": 3000, "max_bytes": 5000, "protocol": "NVMe"},
+        {"count": 1, "total": 1, "min_bytes": 3000, "max_bytes": 5000, "protocol": "NVMe"},
         {"lsblk": disk()},
         {
             "small": {"lsblk": disk(size=2000)},
@@ -186,7 +186,7 @@ CASES: dict[str, Case] = {
         {"another": {"lsblk": disk(serial="NV2")}, "untold": {"lsblk": disk(serial=None)}},
     ),
     "nics": Case(
-        {"count": 1, "macs": [MAC], "speed_gbps": 10},
+        {"count": 1, "total": 1, "link": "ethernet", "macs": [MAC], "speed_gbps": 10},
         {"/sys/class/net": f"{MAC} 10000\n"},
         {
             "another": {"/sys/class/net": "aa:00:00:00:00:02 10000\n"},
@@ -290,3 +290,34 @@ def test_ports_with_other_macs_fail_also_where_no_speed_is_asked() -> None:
     wanted = CASES["nics"].check | {"speed_gbps": None}
     with pytest.raises(AssertionError, match="ports"):
         hardware.test_nics(Host(Node(CASES["nics"].bad["another"])), wanted, pytest.skip)
+
+
+def test_one_port_does_not_stand_in_for_that_of_another_role() -> None:
+    wanted = CASES["nics"].check | {"macs": [], "speed_gbps": None, "total": 2}
+    with pytest.raises(AssertionError, match="1 physical ports"):
+        hardware.test_nics(Host(Node(CASES["nics"].good)), wanted, pytest.skip)
+    with pytest.raises(AssertionError, match="all roles together need 2 drives"):
+        hardware.test_drives(CASES["drives"].check | {"total": 2}, lsblk_disks(disk()))
+
+
+INFINIBAND = {"count": 2, "total": 2, "link": "infiniband", "macs": [], "speed_gbps": 400}
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("InfiniBand 4: ACTIVE 400 Gb/sec (4X NDR)\n" * 2, None),
+        ("InfiniBand 4: ACTIVE 400 Gb/sec (4X NDR)\nEthernet 4: ACTIVE 400 Gb/sec (4X NDR)\n", "1 InfiniBand ports"),
+        ("InfiniBand 4: ACTIVE 400 Gb/sec (4X NDR)\nInfiniBand 4: ACTIVE 200 Gb/sec (2X NDR)\n", "speeds"),
+        ("InfiniBand 4: ACTIVE 400 Gb/sec (4X NDR)\nInfiniBand 1: DOWN 10 Gb/sec (4X SDR)\n", "tells no speed"),
+        ("InfiniBand 4: ACTIVE 400 Gb/sec (4X NDR)\nInfiniBand\n", "tells no speed"),
+        ("", "0 InfiniBand ports"),
+    ],
+)
+def test_infiniband_ports_are_counted_by_their_kind(answer: str, said: str | None) -> None:
+    node = Host(Node({"/sys/class/infiniband": answer}))
+    if said is None:
+        hardware.test_nics(node, INFINIBAND, pytest.skip)
+        return
+    with pytest.raises((AssertionError, pytest.skip.Exception), match=said):
+        hardware.test_nics(node, INFINIBAND, pytest.skip)

@@ -128,6 +128,12 @@ def test_check_refuses_bios_attributes_that_the_registry_at_hand_refuses(
         ("{test: gpu-to-gpu, floor: 300, unit: GB/s}", "expected: a blueprint with hardware.gpus"),
         ("{test: iperf3, floor: 5, unit: Gbit/s}", "expected: acceptance_peer in inventory/site.yaml"),
         ("{test: power, record: true, seconds: 30}", "power runs no command that could last so long"),
+        (
+            "{test: nccl-all-reduce, record: true, seconds: 30}",
+            "nccl-all-reduce lasts as long as its work, whatever is asked",
+        ),
+        ("{test: time-sync, record: true, seconds: 30}", "time-sync lasts as long as its work"),
+        ("{test: time-sync, floor: 50, unit: ms}", "less is better"),
         ("{test: fio-read, floor: 5}", "expected: MB/s"),
     ],
 )

@@ -15,7 +15,7 @@ NVBANDWIDTH_PACKAGE = "nvbandwidth, built from its source"
 _GPU_BURN_VERDICT = re.compile(r"^\s*GPU\s+(\d+):\s*(\S+)\s*$", re.MULTILINE)
 _GPU_BURN_ERRORS = re.compile(r"errors:((?:\s*(?:-|\d+|\(WARNING!\)))+)")
 _GPU_BURN_RATES = re.compile(r"\(([0-9.]+) Gflop/s\)")
-_BANDWIDTH_ROW = re.compile(r"^\s*(\d+)\s+((?:(?:N/A|[0-9.]+)\s*)+)$")
+_BANDWIDTH_ROW = re.compile(r"^\s*(\d+)\s+((?:N/A|[0-9.]+)(?:\s+(?:N/A|[0-9.]+))*)\s*$")
 
 
 def read_gpu_burn(text: str, situation: Situation) -> float:
@@ -40,7 +40,7 @@ def read_gpu_burn(text: str, situation: Situation) -> float:
     return min(rates)
 
 
-def nvbandwidth_reader(testcase: str) -> Callable[[str, Situation], float]:
+def nvbandwidth_reader(testcase: str, *, between_gpus: bool) -> Callable[[str, Situation], float]:
     """A reader of ``nvbandwidth -j``: GB/s of the slowest pair of this test case; every GPU must be in it."""
 
     def read(text: str, situation: Situation) -> float:
@@ -50,6 +50,8 @@ def nvbandwidth_reader(testcase: str) -> Callable[[str, Situation], float]:
         rows = case.get("bandwidth_matrix")
         if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
             raise NoResultError("nvbandwidth gives no matrix")
+        if between_gpus and len(rows) != situation.gpus:
+            raise NoResultError(f"paths from {len(rows)} of {situation.gpus} GPUs were measured")
         return _slowest([[_cell(cell) for cell in row] for row in rows], situation.gpus)
 
     return read
@@ -131,10 +133,9 @@ def _rocm_bandwidth(_situation: Situation) -> str:
 
 def _path_test(what: str, testcase: str, *, between_gpus: bool) -> Measurement:
     reader = rocm_bandwidth_reader(between_gpus=between_gpus)
+    nvidia_reader = nvbandwidth_reader(testcase, between_gpus=between_gpus)
     variants = {
-        "nvidia": Variant(
-            "nvbandwidth", NVBANDWIDTH_PACKAGE, _nvbandwidth(testcase), nvbandwidth_reader(testcase), False
-        ),
+        "nvidia": Variant("nvbandwidth", NVBANDWIDTH_PACKAGE, _nvbandwidth(testcase), nvidia_reader, False),
         "amd": Variant("rocm_bandwidth_test", "rocm-bandwidth-test", _rocm_bandwidth, reader, False),
     }
     needs = MappingProxyType(variants)

@@ -84,6 +84,12 @@ class Measurement:
         """The tool for GPUs of this vendor; ``None``: no tool is known for them."""
         return self.variants.get("") or self.variants.get(vendor or "")
 
+    @property
+    def takes_seconds(self) -> bool:
+        """Whether ``seconds`` of a blueprint changes the load; of another test it would change the patience alone."""
+        short, long = (Situation(seconds=seconds, rdma_devices=("mlx5_0",)) for seconds in (1, 2))
+        return any(variant.command(short) != variant.command(long) for variant in self.variants.values())
+
     def limit_s(self, seconds: int | None) -> float:
         """After so many seconds the command hangs."""
         return float((seconds or self.seconds) + self.grace_s)

@@ -16,12 +16,15 @@ from metalwright.acceptance.burn_in.measurement import (
 )
 
 FIO_FILE = "/var/tmp/metalwright-fio"  # noqa: S108 - one fixed name on the node: fio refuses what is no plain file
+DD_BYTES = 256 * 2**20
 _DD_RESULT = re.compile(r"(\d+) bytes .*copied, ([0-9.e+-]+) s")
 
 
 def read_dd(text: str, _situation: Situation) -> float:
-    """10⁶ bytes a second from the closing line of ``dd`` (``N bytes (…) copied, S s, …``)."""
+    """10⁶ bytes a second from the closing line of ``dd`` (``N bytes (…) copied, S s, …``); all of them were read."""
     found = _DD_RESULT.search(text)
+    if found is not None and int(found[1]) != DD_BYTES:
+        raise NoResultError(f"dd read {found[1]} of {DD_BYTES} bytes")
     try:
         if found is not None:
             return round(int(found[1]) / float(found[2]) / 1e6, 1)

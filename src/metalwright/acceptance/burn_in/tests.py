@@ -19,6 +19,10 @@ BURN_IN: Mapping[str, Measurement] = MappingProxyType(
 """Name as blueprints write it → test."""
 
 
+LESS_IS_BETTER = frozenset({"time-sync"})
+"""Tests with a limit of their own, whose value no floor can judge."""
+
+
 def tool_packages(blueprint: Blueprint) -> tuple[str, ...]:
     """The Debian packages that bring the tools of the blueprint's tests, and those that see the ends of its cables."""
     gpus, links = blueprint.hardware.gpus, {group.link for group in blueprint.hardware.nics}

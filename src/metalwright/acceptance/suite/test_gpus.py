@@ -19,6 +19,7 @@ from metalwright.acceptance.gpu_health import (
     gpu_fault,
     kernel_log_fault,
     ras_fault,
+    with_status,
 )
 from metalwright.errors import SshTimeoutError
 
@@ -39,7 +40,10 @@ def test_gpu_health(
                 unknown(f"the kernel log cannot be read: {log.stderr.strip()[:200]}")
             fault = kernel_log_fault(log.stdout)
         elif check["id"] == RAS:
-            fault = ras_fault(host.run(RAS_COUNTS).stdout, check["count"])
+            counts = host.run(RAS_COUNTS)
+            if counts.rc != 0:
+                unknown(f"the driver's error counts cannot be read: {counts.stderr.strip()[:200]}")
+            fault = ras_fault(counts.stdout, check["count"])
         else:
             fault = gpu_fault(check, _reading(host, check["vendor"], readings, unknown))
     except UnknownError as error:
@@ -62,7 +66,7 @@ def _reading(host: Host, vendor: str, readings: dict[str, GpuReading | SshTimeou
             raise
         if done.rc == COMMAND_NOT_FOUND:
             unknown(f"{command.partition(' ')[0]} is not on the node")
-        readings[vendor] = parse(done.stdout if done.stdout.strip() else done.stderr)
+        readings[vendor] = with_status(parse(done.stdout if done.stdout.strip() else done.stderr), done.rc)
     found = readings[vendor]
     if isinstance(found, SshTimeoutError):
         raise found

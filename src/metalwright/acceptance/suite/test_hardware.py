@@ -6,7 +6,7 @@ from typing import Any
 
 from testinfra.host import Host
 
-from metalwright.acceptance.readings import SeenDisk, cpu_sockets, disks_of_role, physical_ports
+from metalwright.acceptance.readings import SeenDisk, cpu_sockets, disks_of_role, infiniband_ports, physical_ports
 
 MEMORY_SHARE = 0.9
 """Firmware, the kernel and crash reservations keep some of the installed memory from ``MemTotal``."""
@@ -32,6 +32,8 @@ def test_memory(host: Host, check: dict[str, Any]) -> None:
 def test_drives(check: dict[str, Any], disks: tuple[SeenDisk, ...]) -> None:
     fitting = disks_of_role(disks, check)
     assert len(fitting) >= check["count"], f"{len(fitting)} of {[disk.to_json() for disk in disks]} fit"
+    fixed = [disk.name for disk in disks if not disk.is_removable]
+    assert len(fixed) >= check["total"], f"all roles together need {check['total']} drives, there are {fixed}"
 
 
 def test_system_disk(check: dict[str, Any], disks: tuple[SeenDisk, ...], unknown: Any) -> None:
@@ -45,11 +47,16 @@ def test_system_disk(check: dict[str, Any], disks: tuple[SeenDisk, ...], unknown
 
 
 def test_nics(host: Host, check: dict[str, Any], unknown: Any) -> None:
-    found = physical_ports(host.check_output(PORTS))
-    assert len(found) >= check["count"], f"{len(found)} physical ports: {found}"
-    assert set(check["macs"]) <= set(found), f"ports {found}"
-    if check["speed_gbps"] is not None:
+    """InfiniBand ports are known by their kind: their addresses are no MACs."""
+    if check["link"] == "infiniband":
+        speeds = list(infiniband_ports(host.check_output(INFINIBAND_PORTS)))
+        assert len(speeds) >= check["total"], f"{len(speeds)} InfiniBand ports: {speeds}"
+    else:
+        found = physical_ports(host.check_output(PORTS))
+        assert len(found) >= check["total"], f"{len(found)} physical ports: {found}"
+        assert set(check["macs"]) <= set(found), f"ports {found}"
         speeds = [found[mac] for mac in check["macs"]] or list(found.values())
+    if check["speed_gbps"] is not None:
         if None in speeds:
             unknown("a port tells no speed")
         assert sum(speed == check["speed_gbps"] for speed in speeds) >= check["count"], f"speeds {speeds}"
@@ -62,5 +69,13 @@ def test_gpus(host: Host, check: dict[str, Any]) -> None:
     assert sum(line in (f"{vendor} 0x030200", f"{vendor} 0x030000") for line in found) == check["count"]
 
 
-PORTS = "cd /sys/class/net && for d in */device; do n=${d%%/device}; echo $(cat $n/address) $(cat $n/speed 2>&1); done"
+PORTS = (
+    "cd /sys/class/net && for d in */device; do n=${d%%/device}; [ -e $d/physfn ] ||"
+    " echo $(cat $n/address) $(cat $n/speed 2>&1); done"
+)
+INFINIBAND_PORTS = (
+    "cd /sys/class/infiniband && for p in */ports/*; do [ -e ${p%%/*}/device/physfn ] ||"
+    " echo $(cat $p/link_layer $p/state $p/rate); done"
+)
+"""Virtual functions are left out: they are no ports."""
 PCI_CLASSES = "cd /sys/bus/pci/devices && for d in *; do echo $(cat $d/vendor $d/class); done"

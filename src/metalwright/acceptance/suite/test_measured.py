@@ -64,6 +64,8 @@ def _situation(host: Host, measurement: Measurement, check: dict[str, Any], unkn
     devices = rdma_devices(host.run(RDMA_DEVICES).stdout) if "rdma" in measurement.needs else ()
     if "rdma" in measurement.needs and not devices:
         unknown("the node has no RDMA device")
+    if "rdma" in measurement.needs and len(devices) < check.get("infiniband_ports", 0):
+        unknown(f"the node has {len(devices)} RDMA devices for {check['infiniband_ports']} InfiniBand ports")
     return Situation(
         seconds=check["seconds"] or measurement.seconds,
         vendor=check["vendor"],
