@@ -119,7 +119,7 @@ class Workspace:
         Raises:
             AddressError: nothing is known.
         """
-        return known_places_of(self.repository, self.journal.bmc_addresses, self.repository.node(node))
+        return known_places_of(self.repository, self.journal.bmc_addresses, self.repository.racked_as(node))
 
     def ssh_target(self, node: str) -> Target:
         """Where SSH to the node goes.
@@ -171,7 +171,7 @@ def workspace_at(root: Path, repository: SiteRepository) -> Workspace:
         JournalError, SecretError: the state cannot be used; nothing was changed.
     """
     paths = SitePaths(root)
-    credentials = open_bmc_credentials(repository.site, paths.state, repository.nodes())
+    credentials = open_bmc_credentials(repository.site, paths.state, repository.racked())
     return Workspace(paths, repository, open_journal(repository.site, paths.state), credentials)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from functools import cache
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from tests.captures.conftest import captures_dir, load, truth
 
 from metalwright.model.report import HardwareReport
-from metalwright.redfish.inventory import read_identities, read_reports
+from metalwright.redfish.inventory import CapturedTree, read_found, read_identities, read_reports
 
 MEMORY_TOLERANCE = 0.03
 
@@ -129,8 +130,23 @@ def test_the_short_identity_agrees_with_the_full_report_and_costs_few_reads(mach
         assert identity.bmc.macs == report.bmc.macs
 
 
-def test_a_switch_tray_has_no_host() -> None:
+@pytest.mark.parametrize("power", ["On", "Off"])
+def test_a_switch_tray_has_no_host_and_is_a_switch(power: str) -> None:
     folder = captures_dir()
     if folder is None or not (folder / "nvidia-gbswitch.json").is_file():
         pytest.skip("METALWRIGHT_CAPTURES names no folder with nvidia-gbswitch.json")
-    assert asyncio.run(read_reports(load("nvidia-gbswitch"))) == []
+    bodies = json.loads((folder / "nvidia-gbswitch.json").read_text())
+    bodies["/redfish/v1/Systems/System_0"]["PowerState"] = power
+    assert asyncio.run(read_reports(CapturedTree(bodies))) == []
+    found = asyncio.run(read_found(CapturedTree(bodies))).hostless
+    assert found is not None
+    assert (found.kind, found.report.system.serial) == ("switch", "HW3694074PHZ")
+
+
+def test_a_dpu_of_its_own_is_a_dpu() -> None:
+    folder = captures_dir()
+    if folder is None or not (folder / "nvidia-bluefield3.json").is_file():
+        pytest.skip("METALWRIGHT_CAPTURES names no folder with nvidia-bluefield3.json")
+    found = asyncio.run(read_found(load("nvidia-bluefield3"))).hostless
+    assert found is not None
+    assert found.kind == "dpu"

@@ -59,7 +59,7 @@ def import_stickers(
     stickers = read_stickers(file, user)
     with open_workspace(cli.site) as site:
         done = site.bmc_credentials.stickers.add(stickers)
-        declared = {key for node in site.repository.nodes() for key in keys_of(node)}
+        declared = {key for node in site.repository.racked() for key in keys_of(node)}
     strangers = [sticker for sticker in stickers if declared.isdisjoint(sticker.keys)]
     cli.err.print(f"{file}: {done.new} new, {done.changed} changed, {done.known} known already", markup=False)
     if strangers:

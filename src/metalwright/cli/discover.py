@@ -17,7 +17,7 @@ from metalwright.cli.discovery_text import as_json as discovery_json
 from metalwright.cli.discovery_text import print_discovery
 from metalwright.errors import UsageError
 from metalwright.model.phase import NodeState
-from metalwright.model.rack import Node
+from metalwright.model.rack import Node, Racked
 from metalwright.model.repository import SiteRepository
 from metalwright.model.site import RedfishSettings
 from metalwright.redfish.discovery import Discovery, Target, conclude, latch_key_of, record, targets_of
@@ -102,7 +102,7 @@ def discover(
             cli.err,
         )
         is_interrupted = run.run()
-        found = _record(site, conclude(site.repository.nodes(), site.repository.blueprints, run.sightings))
+        found = _record(site, conclude(site.repository.racked(), site.repository.blueprints, run.sightings))
         found = _without_unswept(site, found, list(places.values()))
     for item in found.claimed:
         if item.is_first_pin:
@@ -161,7 +161,7 @@ def _without_unswept(site: Workspace, found: Discovery, targets: list[Target]) -
     has_range = any(not target.is_named for target in targets)
     book = site.journal.bmc_addresses
 
-    def is_looked_for(node: Node) -> bool:
+    def is_looked_for(node: Racked) -> bool:
         if any(place.host in swept for place in places_of(site.repository, book, node)):
             return True
         return has_range and book.get(node.name) is None
@@ -175,9 +175,10 @@ def _record(site: Workspace, found: Discovery) -> Discovery:
     claimed = tuple(record(item, site.journal.pins, site.journal.bmc_addresses, when) for item in found.claimed)
     for item in claimed:
         node = item.claim.node.name
+        is_node = isinstance(item.claim.node, Node)
         if item.error is None:
             sighting = item.sighting
             site.journal.refused_logins.hand_over(latch_key_of(sighting.target, sighting.fingerprint), node)
-        if item.error is None and site.journal.nodes.get(node) is None:
+        if is_node and item.error is None and site.journal.nodes.get(node) is None:
             site.journal.nodes.set_state(node, NodeState.CLAIMED, "found by discover")
     return replace(found, claimed=claimed)

@@ -19,6 +19,8 @@ def sighting_line(sighting: Sighting) -> str:
     root = sighting.root
     who = " ".join(filter(None, (root.vendor, root.product))) if root is not None else ""
     machines = ", ".join(_machine(report) for report in sighting.reports)
+    if sighting.hostless is not None:
+        machines = f"{kind_text(sighting.hostless.kind)} {_machine(sighting.hostless.report)}"
     told = "; ".join(filter(None, (machines or who, sighting.error)))
     return f"{sighting.target.key} {sighting.outcome} ({sighting.seconds:.1f} s){': ' if told else ''}{told}"
 
@@ -33,9 +35,8 @@ def print_discovery(out: Console, found: Discovery) -> None:
             table.add_row(*map(Text, _claimed_row(item)))
         print_table(out, table)
     for unclaimed in found.unclaimed:
-        out.print(
-            Text(f"\nunclaimed: {_machine(unclaimed.report)} at {unclaimed.sighting.target.key}; for a rack file:")
-        )
+        what = _what(unclaimed.sighting, unclaimed.report)
+        out.print(Text(f"\nunclaimed: {what} at {unclaimed.sighting.target.key}; for a rack file:"))
         out.print(Text(unclaimed.yaml))
     for value in sorted(found.repeated):
         out.print(Text(f"\nrepeated: {value} is shown by several machines, so it tells none of them from another"))
@@ -65,12 +66,27 @@ def _claimed_row(item: Claimed) -> tuple[str, ...]:
     return (
         item.claim.node.name,
         sighting.target.key,
-        " ".join(filter(None, (report.system.manufacturer, report.system.model))) or "?",
+        _what(sighting, report, with_serial=False) or "?",
         ", ".join(serials_of(report)) or "?",
         ", ".join(item.claim.keys),
         sighting.login or "none needed",
         "; ".join(filter(None, notes)),
     )
+
+
+KIND_TEXTS = {"power-shelf": "power shelf", "switch": "switch", "dpu": "DPU", "other": "BMC without a host"}
+
+
+def kind_text(kind: str) -> str:
+    """The kind of a BMC without a host, in words."""
+    return KIND_TEXTS.get(kind, kind)
+
+
+def _what(sighting: Sighting, report: HardwareReport, *, with_serial: bool = True) -> str:
+    """Kind (of equipment), maker, model and serial."""
+    kind = kind_text(sighting.hostless.kind) if sighting.hostless is not None else None
+    named = " ".join(filter(None, (report.system.manufacturer, report.system.model)))
+    return " ".join(filter(None, (kind, _machine(report) if with_serial else named)))
 
 
 def _machine(report: HardwareReport) -> str:
@@ -82,9 +98,13 @@ def as_json(found: Discovery) -> dict[str, Any]:
     """The discovery as plain JSON types."""
     return {
         "schema": 1,
-        "claimed": [_claimed_json(item) for item in found.claimed],
+        "claimed": [_claimed_json(item) for item in found.claimed if not item.is_equipment],
+        "equipment": [
+            {**_claimed_json(item), "kind": _kind_of(item.sighting)} for item in found.claimed if item.is_equipment
+        ],
         "unclaimed": [
-            {**_place(item.sighting), **_identity(item.report), "yaml": item.yaml} for item in found.unclaimed
+            {**_place(item.sighting), **_identity(item.report), "kind": _kind_of(item.sighting), "yaml": item.yaml}
+            for item in found.unclaimed
         ],
         "conflicts": [
             {
@@ -106,7 +126,7 @@ def as_json(found: Discovery) -> dict[str, Any]:
         "others": [
             _failure_json(sighting)
             for sighting in found.sightings
-            if not sighting.is_failure and sighting.outcome not in ("nothing", "identified")
+            if not sighting.is_failure and not sighting.machines and sighting.outcome != "nothing"
         ],
     }
 
@@ -133,6 +153,10 @@ def _failure_json(sighting: Sighting) -> dict[str, Any]:
 def _place(sighting: Sighting) -> dict[str, Any]:
     place = sighting.target.place
     return {"address": place.host, "port": place.port, "lease_mac": sighting.target.mac}
+
+
+def _kind_of(sighting: Sighting) -> str | None:
+    return sighting.hostless.kind if sighting.hostless is not None else None
 
 
 def _identity(report: HardwareReport) -> dict[str, Any]:

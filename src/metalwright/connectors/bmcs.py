@@ -14,7 +14,7 @@ from pyinfra.api.exceptions import InventoryError
 
 from metalwright.errors import MetalwrightError, UsageError
 from metalwright.loading.repository import load_site
-from metalwright.model.rack import Node
+from metalwright.model.rack import Equipment, Node, Racked
 from metalwright.model.repository import SiteRepository
 from metalwright.model.site import Site
 from metalwright.model.target import TARGET_VARIABLE, RebuildTarget
@@ -46,6 +46,8 @@ def inventory_at(directory: Path) -> SiteRepository:
 def bmc_groups(directory: Path | None = None) -> dict[str, list[str]]:
     """Return group name → hosts for an inventory file: ``bmcs`` has all, then one group a rack and one a blueprint.
 
+    Equipment has a group by its kind instead: ``kind_power-shelf``.
+
     Raises InventoryError for a site that cannot be read.
     """
     repository = inventory_at(directory or site_dir())
@@ -54,29 +56,60 @@ def bmc_groups(directory: Path | None = None) -> dict[str, list[str]]:
         for node in rack.nodes:
             for group in ("bmcs", rack.name, node.blueprint):
                 groups.setdefault(group, []).append(f"@redfish/{node.name}")
+        for item in rack.equipment:
+            for group in ("bmcs", rack.name, f"kind_{item.kind}"):
+                groups.setdefault(group, []).append(f"@redfish/{item.name}")
     return groups
 
 
-def bmc_data(repository: SiteRepository, node: Node) -> dict[str, Any]:
-    """Return the host data of a node's BMC."""
-    site, blueprint = repository.site, repository.blueprint_of(node.name)
+def groups_of(repository: SiteRepository, item: Racked) -> list[str]:
+    """Return the groups of a BMC beside those that have all."""
+    rack = next(rack.name for rack in repository.racks if item in (*rack.nodes, *rack.equipment))
+    return [rack, item.blueprint if isinstance(item, Node) else f"kind_{_kind_of(item)}"]
+
+
+def bmc_data(repository: SiteRepository, item: Racked) -> dict[str, Any]:
+    """Return the host data of the BMC of a node or of equipment, which has no blueprint and no allocated address.
+
+    ``equipment`` is the kind of equipment, null for a node.
+    """
+    own = _node_data(repository, item) if isinstance(item, Node) else {"equipment": _kind_of(item)}
+    return {**_site_data(repository.site), **_item_data(repository, item), **own}
+
+
+def _kind_of(item: Racked) -> str | None:
+    return item.kind if isinstance(item, Equipment) else None
+
+
+def _node_data(repository: SiteRepository, node: Node) -> dict[str, Any]:
     oob = repository.network_of_purpose("oob-management")
     addresses = repository.addresses.of_node(node.name)
     return {
-        "node": node.name,
-        "rack": repository.rack_of(node.name).name,
-        "identity": {key: getattr(node, key) for key in node.identity},
+        "equipment": None,
         "blueprint": node.blueprint,
-        "blueprint_data": blueprint.to_json(),
+        "blueprint_data": repository.blueprint_of(node.name).to_json(),
         "addresses": addresses,
         "bmc_address": addresses.get(oob.name) if oob else None,
         "bmc_prefix": oob.prefix if oob else None,
         "bmc_gateway": oob.gateway if oob else None,
-        "bmc_port": node.bmc_port or site.redfish.port,
+        "firmware_catalogue": [release.to_json() for release in repository.firmware],
+    }
+
+
+def _item_data(repository: SiteRepository, item: Racked) -> dict[str, Any]:
+    return {
+        "node": item.name,
+        "rack": groups_of(repository, item)[0],
+        "identity": {key: getattr(item, key) for key in item.identity},
+        "bmc_port": item.bmc_port or repository.site.redfish.port,
+    }
+
+
+def _site_data(site: Site) -> dict[str, Any]:
+    return {
         "bmc_user": site.bmc_user,
         "default_bmc_users": list(default_users(site)),
         "hardening": site.hardening.to_json(),
-        "firmware_catalogue": [release.to_json() for release in repository.firmware],
         "firmware_patience": {
             "settle_s": site.limits.bmc_settle_minutes * 60,
             "deadline_s": site.limits.firmware_minutes * 60,
@@ -92,13 +125,13 @@ def default_users(site: Site) -> tuple[str, ...]:
     return tuple(name for name in names if name != site.bmc_user)
 
 
-def node_named(name: str, directory: Path | None = None) -> tuple[SiteRepository, Node] | None:
-    """Return a node of the site and its repository, or None when there is no site here or no such node in it."""
+def racked_as(name: str, directory: Path | None = None) -> tuple[SiteRepository, Racked] | None:
+    """Return a node or equipment of the site and its repository; None: there is no site here or no such thing in it."""
     where = directory or site_dir()
     if not (where / "inventory" / "site.yaml").exists():
         return None
     repository = repository_at(where)
     try:
-        return repository, repository.node(name)
+        return repository, repository.racked_as(name)
     except UsageError:
         return None

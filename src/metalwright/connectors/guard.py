@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from metalwright.connectors.commands import Command, is_destructive
 from metalwright.errors import BmcAnswerError, BmcAuthError, GrantError, IdentityError
 from metalwright.model.base import is_filler, normal_mac, uuid_forms
-from metalwright.model.rack import Node
+from metalwright.model.rack import Equipment, Node, Racked
 from metalwright.redfish.blocking_client import BlockingClient
 from metalwright.redfish.links import Topology, find
 
@@ -62,13 +62,13 @@ class Lock(Protocol):
 
 @dataclass(slots=True)
 class NodeGuard:
-    """For a node of the inventory.
+    """For a node or equipment of the inventory.
 
     ``acquire_lock`` raises LockHeldError; ``find_grant`` returns what allows a destructive act now, or None. A BMC in
     a lockdown that the site declares is unlocked before the first write and locked again at the end of the connection.
     """
 
-    node: Node
+    node: Racked
     acquire_lock: Callable[[], Lock]
     find_grant: Callable[[], object | None]
     lock: Lock | None = None
@@ -85,7 +85,7 @@ class NodeGuard:
             if self.is_identified and self.is_lockdown_declared:
                 self._unlock(client, topology)
         if is_destructive(command) and self.find_grant() is None:
-            raise missing_grant(self.node.name)
+            raise missing_grant(self.node.name) if isinstance(self.node, Node) else _no_host(self.node.name)
 
     def _identify(self, client: BlockingClient, topology: Topology, command: Command) -> None:
         """Check the identity; only the first password of a BMC that shows nothing before may come earlier."""
@@ -140,22 +140,27 @@ def missing_grant(node: str) -> GrantError:
     )
 
 
-def check_identity(node: Node, client: BlockingClient, topology: Topology) -> None:
-    """Compare every declared identity key with what the BMC says now.
+def _no_host(name: str) -> GrantError:
+    return GrantError(
+        "refused: this is equipment without a host, so it has neither a disk to write nor a system to boot", where=name
+    )
+
+
+def check_identity(node: Racked, client: BlockingClient, topology: Topology) -> None:
+    """Compare every declared identity key with what the BMC says now; of equipment with what it says of itself.
 
     Raises IdentityError naming each key that differs or that the BMC does not tell.
     """
     state = client.state
-    system = client.run(find(state, topology, "@system")).value
-    seen = {"serial": _text(system.get("SerialNumber")), "uuid": _text(system.get("UUID"))}
+    seen = _of_equipment(client, topology) if isinstance(node, Equipment) else _of_system(client, topology)
     macs: list[str] = []
     if "bmc_mac" in node.identity:
         interfaces = client.run(find(state, topology, "@manager/EthernetInterfaces/*")).value
         macs = _macs(interfaces["Members"])
     wrong = [
-        (key, getattr(node, key), ", ".join(macs) if key == "bmc_mac" else seen[key])
+        (key, getattr(node, key), ", ".join(macs if key == "bmc_mac" else seen[key]))
         for key in node.identity
-        if not _agrees(key, getattr(node, key), seen.get(key), macs)
+        if not any(_agrees(key, getattr(node, key), text) for text in (macs if key == "bmc_mac" else seen[key]))
     ]
     if wrong:
         raise IdentityError(
@@ -167,10 +172,28 @@ def check_identity(node: Node, client: BlockingClient, topology: Topology) -> No
         )
 
 
-def _agrees(key: str, declared: str, seen: str | None, macs: list[str]) -> bool:
+def _of_system(client: BlockingClient, topology: Topology) -> dict[str, list[str]]:
+    """What the host says of itself."""
+    system = client.run(find(client.state, topology, "@system")).value
+    return {"serial": _texts(system.get("SerialNumber")), "uuid": _texts(system.get("UUID"))}
+
+
+def _of_equipment(client: BlockingClient, topology: Topology) -> dict[str, list[str]]:
+    """What chassis and service root say, and systems that are no hosts (a switch tray lists one)."""
+    root = client.run(find(client.state, topology, "@root")).value
+    bodies = list(client.run(find(client.state, topology, "@root/Chassis/*")).value["Members"])
+    if "Systems" in root:
+        bodies += client.run(find(client.state, topology, "@root/Systems/*")).value["Members"]
+    return {
+        "serial": [text for body in bodies for text in _texts(body.get("SerialNumber"))],
+        "uuid": [text for body in (root, *bodies) for text in _texts(body.get("UUID"))],
+    }
+
+
+def _agrees(key: str, declared: str, seen: str) -> bool:
     if key == "bmc_mac":
-        return declared in macs
-    if is_filler(seen) or seen is None:
+        return seen == declared
+    if is_filler(seen):
         return False
     if key == "uuid":
         try:
@@ -180,8 +203,9 @@ def _agrees(key: str, declared: str, seen: str | None, macs: list[str]) -> bool:
     return seen == declared
 
 
-def _text(value: Any) -> str | None:
-    return str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else None
+def _texts(value: Any) -> list[str]:
+    """A value as text; nothing where it is none."""
+    return [str(value).strip()] if isinstance(value, str | int) and not isinstance(value, bool) else []
 
 
 def _macs(interfaces: list[Mapping[str, Any]]) -> list[str]:

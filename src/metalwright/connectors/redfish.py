@@ -19,7 +19,7 @@ from pyinfra.api.output import echo
 from pyinfra.connectors.base import BaseConnector, ConnectorData, DataMeta
 from pyinfra.connectors.util import CommandOutput, OutputLine
 
-from metalwright.connectors.bmcs import bmc_data, node_named
+from metalwright.connectors.bmcs import bmc_data, groups_of, racked_as
 from metalwright.connectors.commands import parse
 from metalwright.connectors.ending import end_orderly
 from metalwright.connectors.evidence import collect, is_disruptive
@@ -66,13 +66,13 @@ class RedfishConnector(BaseConnector):
         """Yield (host name, host data, groups): a node of the site by its name, anything else as an address."""
         if not name:
             raise ConnectError("@redfish needs an address or a node: @redfish/10.20.0.11 or @redfish/gpu-a01-u07")
-        named = node_named(name)
+        named = racked_as(name)
         if named is None:
             yield f"@redfish/{name}", {"redfish_address": name}, ["@redfish"]
             return
-        repository, node = named
-        data = {**bmc_data(repository, node), "redfish_node": node.name}
-        yield node.name, data, ["@redfish", data["rack"], node.blueprint]
+        repository, item = named
+        data = {**bmc_data(repository, item), "redfish_node": item.name}
+        yield item.name, data, ["@redfish", *groups_of(repository, item)]
 
     def connect(self) -> None:
         """Find the BMC, check its certificate, log in. Raises ConnectError, with the reason, for everything."""

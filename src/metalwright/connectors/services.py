@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from metalwright.connectors.bmcs import default_users, node_named, repository_at, site_dir
+from metalwright.connectors.bmcs import default_users, racked_as, repository_at, site_dir
 from metalwright.connectors.certificates import CertificateDesk
 from metalwright.connectors.commands import Command
 from metalwright.connectors.evidence import Keep
@@ -28,6 +28,7 @@ from metalwright.lifecycle.boot_method import barred_methods, choose_boot_method
 from metalwright.model.boot import BootCapabilities, BootChoice, BootMethod
 from metalwright.model.deployment import Deployment
 from metalwright.model.grant import Grant
+from metalwright.model.rack import Node
 from metalwright.redfish import Limits, LoginLatch, MemoryLatch, MemoryPins, PinStore
 from metalwright.redfish.adaptations import ForgetfulMemory, FormMemory
 from metalwright.redfish.blocking_client import BlockingClient
@@ -42,7 +43,7 @@ HTTP_VARIABLE = "METALWRIGHT_ALLOW_HTTP"
 def no_medium(method: BootMethod) -> str:
     """Refuse: only a node of the inventory has a boot medium."""
     del method
-    raise GrantError("this BMC is in no inventory, so there is no medium for it")
+    raise GrantError("this BMC belongs to no node of an inventory, so there is no medium for it")
 
 
 def no_firmware(client: BlockingClient, topology: Topology, command: Command) -> list[str]:
@@ -162,11 +163,12 @@ def ad_hoc_endpoint(address: str) -> Endpoint:
 
 def node_endpoint(name: str) -> Endpoint:
     """Return the endpoint of a node's BMC. Raises UsageError for an unknown node, and what opening the site raises."""
-    named = node_named(name)
+    named = racked_as(name)
     if named is None:
         raise UsageError("no such node in the inventory", where=name, hint="METALWRIGHT_SITE names the site repository")
     services = services_at(site_dir())
     node, workspace = named[1], services.workspace
+    is_node = isinstance(node, Node)
     site = workspace.repository.site
     return Endpoint(
         key=node.name,
@@ -175,7 +177,7 @@ def node_endpoint(name: str) -> Endpoint:
         guard=NodeGuard(
             node,
             lambda: services.lock(node.name),
-            lambda: services.grant(node.name),
+            lambda: services.grant(node.name) if is_node else None,
             is_lockdown_declared=site.hardening.lockdown is True,
         ),
         pins=site_pins(workspace.repository, workspace.journal.pins),
@@ -188,7 +190,7 @@ def node_endpoint(name: str) -> Endpoint:
         default_users=default_users(site),
         forms=workspace.journal.platform_forms,
         keep_evidence=lambda evidence, before: services.keep_evidence(node.name, evidence, before),
-        firmware=FirmwareDesk(workspace, node.name).run,
+        firmware=FirmwareDesk(workspace, node.name).run if is_node else no_firmware,
         certificates=CertificateDesk(workspace, node.name).run,
-        order_medium=lambda method: services.order_medium(node.name, method),
+        order_medium=(lambda method: services.order_medium(node.name, method)) if is_node else no_medium,
     )

@@ -8,6 +8,7 @@ from pyinfra.api.deploy import deploy
 from pyinfra.context import host
 
 from metalwright.operations.redfish import bios as operations
+from metalwright.operations.redfish.refusals import NO_SYSTEM, skipped
 from metalwright.workspace import RUN_VARIABLE
 
 WAIT_S = 900.0
@@ -21,6 +22,9 @@ def bios() -> None:
     In a run of ``metalwright provision`` it ends with the first restart: the state table waits, looks, and goes on.
     ``--data clear_jobs=ID[,ID…]`` (or ``all``) first removes jobs that are stuck in the BMC's queue.
     """
+    if host.data.get("equipment"):
+        skipped(name="BIOS attributes", reason=NO_SYSTEM)
+        return
     profile = (host.data.get("blueprint_data") or {}).get("bios") or {}
     desired = profile.get("attributes") or {}
     is_in_run = bool(os.environ.get(RUN_VARIABLE))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from metalwright.matching.identity import agreeing_keys, identity_matches, serials_of
 from metalwright.model.base import is_filler, uuid_forms
 from metalwright.model.finding import Finding
-from metalwright.model.rack import IdentityKey, Node
+from metalwright.model.rack import IdentityKey, Node, Racked
 from metalwright.model.report import HardwareReport
 
 DOUBTFUL = "only values that several machines show agree"
@@ -22,7 +22,7 @@ _Value = tuple[str, str]
 class Claim:
     """A machine that is a node. ``findings`` are the keys that the BMC does not give (DEFERRED)."""
 
-    node: Node
+    node: Racked
     report: HardwareReport
     keys: tuple[IdentityKey, ...]
     findings: tuple[Finding, ...] = ()
@@ -33,7 +33,7 @@ class Conflict:
     """A machine that cannot be given to one node: keys disagree, or two candidates claim each other's place."""
 
     report: HardwareReport
-    nodes: tuple[Node, ...]
+    nodes: tuple[Racked, ...]
     why: str
     findings: tuple[Finding, ...] = ()
 
@@ -48,11 +48,11 @@ class Claims:
     claimed: tuple[Claim, ...]
     conflicts: tuple[Conflict, ...]
     unclaimed: tuple[HardwareReport, ...]
-    missing: tuple[Node, ...]
+    missing: tuple[Racked, ...]
     repeated: frozenset[str] = frozenset()
 
 
-def claim(nodes: Sequence[Node], reports: Sequence[HardwareReport]) -> Claims:
+def claim(nodes: Sequence[Racked], reports: Sequence[HardwareReport]) -> Claims:
     """Give machines to nodes by the identity keys that the nodes declare.
 
     A machine is a node's if at least one declared key agrees and none contradicts. A value that several machines show
@@ -79,13 +79,17 @@ def claim(nodes: Sequence[Node], reports: Sequence[HardwareReport]) -> Claims:
     conflicts = [item for item in conflicts if item not in settled]
     unclaimed += [item.report for item in settled]
     seen = {item.node.name for item in claims} | {node.name for item in [*conflicts, *doubled] for node in item.nodes}
-    missing = tuple(node for node in nodes if node.name not in seen and node.state != "retired")
+    missing = tuple(node for node in nodes if node.name not in seen and not _is_retired(node))
     shown = frozenset(f"{key} {text}" for key, text in repeated)
     return Claims(tuple(claims), (*conflicts, *doubled), tuple(unclaimed), missing, shown)
 
 
+def _is_retired(node: Racked) -> bool:
+    return isinstance(node, Node) and node.state == "retired"
+
+
 def _judge(
-    report: HardwareReport, telling: HardwareReport, by_value: dict[_Value, list[Node]]
+    report: HardwareReport, telling: HardwareReport, by_value: dict[_Value, list[Racked]]
 ) -> Claim | Conflict | None:
     """``telling`` is the report without repeated values."""
     touched = _touched(telling, by_value)
@@ -104,14 +108,14 @@ def _judge(
     return None
 
 
-def _touched(report: HardwareReport, by_value: dict[_Value, list[Node]]) -> list[Node]:
+def _touched(report: HardwareReport, by_value: dict[_Value, list[Racked]]) -> list[Racked]:
     """The nodes of which at least one declared key agrees, each once."""
     found = {node.name: node for value in _values_of(report) for node in by_value.get(value, ())}
     return list(found.values())
 
 
-def _nodes_by_value(nodes: Sequence[Node]) -> dict[_Value, list[Node]]:
-    by_value: defaultdict[_Value, list[Node]] = defaultdict(list)
+def _nodes_by_value(nodes: Sequence[Racked]) -> dict[_Value, list[Racked]]:
+    by_value: defaultdict[_Value, list[Racked]] = defaultdict(list)
     for node in nodes:
         for key in node.identity:
             declared: str = getattr(node, key)

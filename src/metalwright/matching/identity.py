@@ -5,11 +5,11 @@ from __future__ import annotations
 from metalwright.matching.names import is_same_maker
 from metalwright.model.base import is_filler, uuid_forms
 from metalwright.model.finding import Finding
-from metalwright.model.rack import IdentityKey, Node
+from metalwright.model.rack import IdentityKey, Racked
 from metalwright.model.report import HardwareReport
 
 
-def identity_matches(node: Node, report: HardwareReport) -> list[Finding]:
+def identity_matches(node: Racked, report: HardwareReport) -> list[Finding]:
     """Findings of the identity keys that the node declares. Only an empty list is agreement.
 
     A key that differs is FAIL; a key that the BMC does not give is DEFERRED (to the ramdisk), never agreement.
@@ -19,12 +19,12 @@ def identity_matches(node: Node, report: HardwareReport) -> list[Finding]:
     return [finding for finding in findings if finding is not None]
 
 
-def agreeing_keys(node: Node, report: HardwareReport) -> tuple[IdentityKey, ...]:
+def agreeing_keys(node: Racked, report: HardwareReport) -> tuple[IdentityKey, ...]:
     """The declared keys that agree."""
     return tuple(key for key in node.identity if key_finding(node, key, report) is None)
 
 
-def key_finding(node: Node, key: IdentityKey, report: HardwareReport) -> Finding | None:
+def key_finding(node: Racked, key: IdentityKey, report: HardwareReport) -> Finding | None:
     """The finding of one key, ``None`` if it agrees."""
     expected = getattr(node, key)
     found = found_of_key(key, report)

@@ -1,8 +1,8 @@
-"""Racks and the nodes in them: what the technician racked and what the reviewer wants it to be."""
+"""Racks and what is in them: what the technician racked and what the reviewer wants it to be."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
 
@@ -99,14 +99,12 @@ class SshAccess(Frozen):
     port: Port = 22
 
 
-class Node(Frozen):
-    """One racked server. ``identity`` lists the keys that count; at least two of them, none a filler.
+class Racked(Frozen):
+    """What has a BMC in a rack. ``identity`` lists the keys that count; at least two of them, none a filler.
 
-    ``bmc_address`` and ``bmc_port`` say where its BMC answers as racked, before it gets its own address. ``addresses``
-    pins addresses by network purpose; what is not pinned is allocated. ``bmc_fingerprint`` is the SHA-256 of the
-    certificate that its BMC shows as racked: with it no first use is trusted. A certificate pinned later counts more.
-    ``cords`` say on which feeds and phases the server hangs; they share its load equally.
-    ``customer`` is whose data the node holds: when it changes, all disks are erased with proof before the next write.
+    ``bmc_address`` and ``bmc_port`` say where its BMC answers as racked, before it gets its own address.
+    ``bmc_fingerprint`` is the SHA-256 of the certificate that its BMC shows as racked: with it no first use is trusted.
+    A certificate pinned later counts more.
     """
 
     name: Slug
@@ -115,11 +113,60 @@ class Node(Frozen):
     uuid: Uuid | None = None
     bmc_mac: Mac | None = None
     identity: tuple[IdentityKey, ...] = ("serial", "uuid", "bmc_mac")
-    blueprint: BlueprintRef
-    state: WantedState = "ready"
     bmc_address: Address | None = None
     bmc_port: Port | None = None
     bmc_fingerprint: Fingerprint | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _identity_defaults_to_what_is_given(cls, data: object) -> object:
+        if isinstance(data, dict) and "identity" not in data:
+            given = tuple(key for key in ("serial", "uuid", "bmc_mac") if data.get(key) is not None)
+            return {**data, "identity": given}
+        return data
+
+    @model_validator(mode="after")
+    def _identity_can_be_checked(self) -> Self:
+        if len(set(self.identity)) < 2:
+            raise ValueError(f"{self._kind} {self.name} needs at least two identity keys out of serial, uuid, bmc_mac")
+        for key in self.identity:
+            if is_filler(getattr(self, key)):
+                raise ValueError(
+                    f"{self._kind} {self.name}: identity key {key} has no usable value ({getattr(self, key)!r})"
+                )
+        return self
+
+    @property
+    def _kind(self) -> str:
+        return "node"
+
+
+EquipmentKind = Literal["power-shelf", "switch", "dpu", "other"]
+
+
+class Equipment(Racked):
+    """A BMC without a host: a power shelf, a switch. It is found, gets a login and is hardened; it is no node.
+
+    ``serial`` is that of its chassis, ``uuid`` that of its service root.
+    """
+
+    kind: EquipmentKind = "other"
+
+    @property
+    def _kind(self) -> str:
+        return "equipment"
+
+
+class Node(Racked):
+    """One racked server.
+
+    ``addresses`` pins addresses by network purpose; what is not pinned is allocated.
+    ``cords`` say on which feeds and phases the server hangs; they share its load equally.
+    ``customer`` is whose data the node holds: when it changes, all disks are erased with proof before the next write.
+    """
+
+    blueprint: BlueprintRef
+    state: WantedState = "ready"
     addresses: dict[NetworkPurpose, Address] = Field(default_factory=dict)
     system_disk: DiskChoice | None = None
     ports: tuple[NodePort, ...] = ()
@@ -131,23 +178,6 @@ class Node(Frozen):
     def recipe_inputs(self) -> dict[str, Any]:
         """What of the entry makes the node what it is; where its cords hang changes nothing on the machine."""
         return {key: value for key, value in self.to_json().items() if key != "cords"}
-
-    @model_validator(mode="before")
-    @classmethod
-    def _identity_defaults_to_what_is_given(cls, data: object) -> object:
-        if isinstance(data, dict) and "identity" not in data:
-            given = tuple(key for key in ("serial", "uuid", "bmc_mac") if data.get(key) is not None)
-            return {**data, "identity": given}
-        return data
-
-    @model_validator(mode="after")
-    def _identity_can_be_checked(self) -> Node:
-        if len(set(self.identity)) < 2:
-            raise ValueError(f"node {self.name} needs at least two identity keys out of serial, uuid, bmc_mac")
-        for key in self.identity:
-            if is_filler(getattr(self, key)):
-                raise ValueError(f"node {self.name}: identity key {key} has no usable value ({getattr(self, key)!r})")
-        return self
 
 
 class Rack(Frozen):
@@ -162,3 +192,4 @@ class Rack(Frozen):
     cooling_kw: float | None = Field(default=None, gt=0)
     switches: tuple[Switch, ...] = ()
     nodes: tuple[Node, ...] = ()
+    equipment: tuple[Equipment, ...] = ()

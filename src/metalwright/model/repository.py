@@ -14,7 +14,7 @@ from metalwright.model.blueprint import Blueprint
 from metalwright.model.firmware import FirmwareRelease
 from metalwright.model.network import Network
 from metalwright.model.policies import Policies
-from metalwright.model.rack import Node, Rack
+from metalwright.model.rack import Equipment, Node, Rack, Racked
 from metalwright.model.site import Site
 
 
@@ -36,6 +36,23 @@ class SiteRepository(Frozen):
     def nodes(self) -> tuple[Node, ...]:
         """All nodes of all racks, in rack and file order."""
         return tuple(node for rack in self.racks for node in rack.nodes)
+
+    def equipment(self) -> tuple[Equipment, ...]:
+        """Every BMC without a host, in rack and file order."""
+        return tuple(item for rack in self.racks for item in rack.equipment)
+
+    def racked(self) -> tuple[Racked, ...]:
+        """Everything that has a BMC: all nodes, then all equipment."""
+        return (*self.nodes(), *self.equipment())
+
+    def racked_as(self, name: str) -> Racked:
+        """The node or the equipment of that name.
+
+        Raises:
+            UsageError: neither.
+        """
+        found = next((item for item in self.equipment() if item.name == name), None)
+        return found if found is not None and name not in self._nodes_by_name else self.node(name)
 
     @cached_property
     def _nodes_by_name(self) -> dict[str, tuple[Rack, Node]]:

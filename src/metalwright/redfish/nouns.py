@@ -102,13 +102,7 @@ def _manager(state: BmcState, topology: Topology) -> Exchange[Found]:
     known = yield from _still_there(state, topology.manager_uri)
     if known is not None:
         return known
-    system = yield from _system(state, topology)
-    links = system.value.get("Links")
-    managed_by = links.get("ManagedBy") if isinstance(links, Mapping) else None
-    start = Found(system.uri, managed_by)
-    if not isinstance(managed_by, list) or not managed_by:
-        root = yield from _root(state, topology)
-        start = yield from follow(state, root, "Managers")
+    start = yield from _around_system(state, topology, "ManagedBy", "Managers")
     managers = yield from members_of(state, start, [])
     bmcs = [manager for manager in managers if manager.value.get("ManagerType") in ("BMC", None)] or managers
     with_network = [manager for manager in bmcs if "NetworkProtocol" in manager.value] or bmcs
@@ -118,13 +112,26 @@ def _manager(state: BmcState, topology: Topology) -> Exchange[Found]:
     return with_network[0]
 
 
+def _around_system(state: BmcState, topology: Topology, link: str, collection: str) -> Exchange[Found]:
+    """What the host links to; where it links to nothing, or the BMC has no host at all, the service root's list."""
+    root = yield from _root(state, topology)
+    if "Systems" in root.value:
+        try:
+            system = yield from _system(state, topology)
+        except BmcAnswerError:
+            systems = yield from follow(state, root, "Systems")
+            if systems.value.get("Members"):
+                raise
+            return (yield from follow(state, root, collection))
+        links = system.value.get("Links")
+        found = links.get(link) if isinstance(links, Mapping) else None
+        if isinstance(found, list) and found:
+            return Found(system.uri, found)
+    return (yield from follow(state, root, collection))
+
+
 def _chassis(state: BmcState, topology: Topology) -> Exchange[Found]:
-    system = yield from _system(state, topology)
-    links = system.value.get("Links")
-    start = Found(system.uri, links.get("Chassis") if isinstance(links, Mapping) else None)
-    if not isinstance(start.value, list) or not start.value:
-        root = yield from _root(state, topology)
-        start = yield from follow(state, root, "Chassis")
+    start = yield from _around_system(state, topology, "Chassis", "Chassis")
     members = yield from members_of(state, start, [])
     if not members:
         raise BmcAnswerError("this BMC lists no chassis", where=state.where("GET", start.uri))

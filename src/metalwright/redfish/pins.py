@@ -110,8 +110,8 @@ class DeclaredPins:
 
 def site_pins(repository: SiteRepository, known: PinStore) -> DeclaredPins:
     """Return the pins of a site: those of its journal, and those that its rack files declare for racked machines."""
-    nodes = repository.nodes()
-    return DeclaredPins(known, {node.name: node.bmc_fingerprint for node in nodes if node.bmc_fingerprint is not None})
+    racked = repository.racked()
+    return DeclaredPins(known, {item.name: item.bmc_fingerprint for item in racked if item.bmc_fingerprint is not None})
 
 
 def pins_of_environment(key: str) -> MemoryPins:

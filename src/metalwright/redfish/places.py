@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from metalwright.errors import AddressError
-from metalwright.model.rack import Node
+from metalwright.model.rack import Racked
 from metalwright.model.repository import SiteRepository
 
 
@@ -48,7 +48,7 @@ class AddressBook(Protocol):
         ...
 
 
-def places_of(repository: SiteRepository, book: AddressBook, node: Node) -> tuple[Place, ...]:
+def places_of(repository: SiteRepository, book: AddressBook, node: Racked) -> tuple[Place, ...]:
     """Every place where the node's BMC may be, the best first."""
     port = node.bmc_port or repository.site.redfish.port
     seen = book.get(node.name)
@@ -59,7 +59,7 @@ def places_of(repository: SiteRepository, book: AddressBook, node: Node) -> tupl
     return tuple(dict.fromkeys(found))
 
 
-def known_places_of(repository: SiteRepository, book: AddressBook, node: Node) -> tuple[Place, ...]:
+def known_places_of(repository: SiteRepository, book: AddressBook, node: Racked) -> tuple[Place, ...]:
     """The same, and at least one.
 
     Raises:

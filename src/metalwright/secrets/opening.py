@@ -11,7 +11,7 @@ from pathlib import Path
 
 from metalwright.errors import SecretError
 from metalwright.loading.files import sync_directory
-from metalwright.model.rack import Node
+from metalwright.model.rack import Racked
 from metalwright.model.site import Site
 from metalwright.secrets.bmc_credentials import BmcCredentials
 from metalwright.secrets.commands import CommandStore
@@ -47,14 +47,14 @@ def open_secrets(site: Site, state_dir: Path) -> SecretStore:
     return EncryptedFileStore(path, _own_key(state_dir / KEY_FILE, path))
 
 
-def open_bmc_credentials(site: Site, state_dir: Path, nodes: Iterable[Node] = ()) -> BmcCredentials:
+def open_bmc_credentials(site: Site, state_dir: Path, nodes: Iterable[Racked] = ()) -> BmcCredentials:
     """Return the BMC logins of a site; ``nodes`` are those whose stickers may be known."""
     units = {node.name: keys_of(node) for node in nodes}
     store = open_secrets(site, state_dir)
     return BmcCredentials(store, factory=site.factory_credentials, base=state_dir.parent, units=units)
 
 
-def keys_of(node: Node) -> tuple[str, ...]:
+def keys_of(node: Racked) -> tuple[str, ...]:
     """The names of a node's unit in sticker lists."""
     return unit_keys(filter(None, [node.serial]), filter(None, [node.bmc_mac]))
 

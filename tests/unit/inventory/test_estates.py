@@ -95,6 +95,28 @@ def test_a_system_that_counts_nothing_in_a_shelf_or_a_switch_is_no_host(name: st
     assert hosts_of(tree) == ["1"]
 
 
+@pytest.mark.parametrize(
+    ("chassis", "says", "hosts"),
+    [
+        (["MGX_NVSwitch_0", "MGX_NVSwitch_1"], {}, []),
+        (["MGX_NVSwitch_0"], {"Bios": link(f"{SYS}/Bios")}, ["1"]),
+        (["MGX_NVSwitch_0"], {"ProcessorSummary": {"Count": 2}}, ["1"]),
+        (["HGX_NVSwitch_0", "HGX_GPU_SXM_1"], {}, ["1"]),
+        (["Blade7"], {}, ["1"]),
+    ],
+)
+def test_a_switch_tray_that_is_off_is_known_by_its_chassis(
+    chassis: list[str], says: dict[str, Any], hosts: list[str]
+) -> None:
+    tree = machine()
+    tree[SYS] = {"Id": "1", **CONTROLLED, "PowerState": "Off", "ProcessorSummary": {"Count": 0}, **says}
+    tree[SYS] |= {"MemorySummary": {"TotalSystemMemoryGiB": 0}, "Links": {"Chassis": [link(f"{ROOT}/Chassis/BMC")]}}
+    for name in ("BMC", *chassis):
+        with_chassis(tree, name)
+    assert hosts_of(tree) == hosts
+    assert [report.system.id for report in asyncio.run(read_identities(CapturedTree(tree)))] == hosts
+
+
 def test_a_power_shelf_without_systems_is_no_host() -> None:
     tree = machine()
     tree[f"{ROOT}/Systems"] = collection()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 
 from metalwright.errors import LoadingError
@@ -12,7 +13,7 @@ from metalwright.loading.messages import nearest
 from metalwright.loading.models import Loaded
 from metalwright.loading.site_files import SiteFiles
 from metalwright.model.base import uuid_forms
-from metalwright.model.rack import Node, Rack
+from metalwright.model.rack import Node, Rack, Racked
 
 _TWIN_HINT = "one of the two was copied from the other; read the value from the machine's own sticker or BMC"
 
@@ -39,47 +40,66 @@ def each_node(files: SiteFiles) -> Iterator[tuple[Loaded[Rack], int, Node]]:
             yield rack, index, node
 
 
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """An entry of a rack file that has a BMC, and where it stands."""
+
+    rack: Loaded[Rack]
+    section: str
+    index: int
+    item: Racked
+
+    def where(self, *keys: str | int) -> Callable[[], str]:
+        """The place of one of its keys, found when it is asked for."""
+        return partial(self.rack.where, self.section, self.index, *keys)
+
+
+def _entries(files: SiteFiles) -> Iterator[_Entry]:
+    for rack in files.racks:
+        for section, items in (("nodes", rack.model.nodes), ("equipment", rack.model.equipment)):
+            yield from (_Entry(rack, section, index, item) for index, item in enumerate(items))
+
+
 def _unique(files: SiteFiles) -> Iterator[LoadingError]:
-    nodes = list(each_node(files))
-    yield from duplicates(
-        "node name",
-        ((node.name, node.name, partial(rack.where, "nodes", index, "name")) for rack, index, node in nodes),
-    )
+    entries = list(_entries(files))
+    yield from duplicates("node name", ((entry.item.name, entry.item.name, entry.where("name")) for entry in entries))
     yield from duplicates(
         "serial",
         (
-            (_bare(node.serial), f"{node.serial} ({node.name})", partial(rack.where, "nodes", index, "serial"))
-            for rack, index, node in nodes
-            if node.serial is not None
+            (_bare(entry.item.serial), f"{entry.item.serial} ({entry.item.name})", entry.where("serial"))
+            for entry in entries
+            if entry.item.serial is not None
         ),
         _TWIN_HINT,
     )
     yield from duplicates(
         "UUID",
         (
-            (min(uuid_forms(node.uuid)), f"{node.uuid} ({node.name})", partial(rack.where, "nodes", index, "uuid"))
-            for rack, index, node in nodes
-            if node.uuid is not None
+            (min(uuid_forms(entry.item.uuid)), f"{entry.item.uuid} ({entry.item.name})", entry.where("uuid"))
+            for entry in entries
+            if entry.item.uuid is not None
         ),
         _TWIN_HINT,
     )
-    yield from duplicates("MAC address", _macs(nodes), _TWIN_HINT)
-    yield from duplicates("BMC address", _bmc_addresses(nodes))
+    yield from duplicates("MAC address", _macs(entries), _TWIN_HINT)
+    yield from duplicates("BMC address", _bmc_addresses(entries))
 
 
-def _macs(nodes: list[tuple[Loaded[Rack], int, Node]]) -> Iterator[Value]:
-    for rack, index, node in nodes:
-        if node.bmc_mac is not None:
-            yield node.bmc_mac, f"{node.bmc_mac} ({node.name})", partial(rack.where, "nodes", index, "bmc_mac")
-        for number, port in enumerate(node.ports):
-            yield port.mac, f"{port.mac} ({node.name})", partial(rack.where, "nodes", index, "ports", number, "mac")
+def _macs(entries: list[_Entry]) -> Iterator[Value]:
+    for entry in entries:
+        item = entry.item
+        if item.bmc_mac is not None:
+            yield item.bmc_mac, f"{item.bmc_mac} ({item.name})", entry.where("bmc_mac")
+        for number, port in enumerate(item.ports if isinstance(item, Node) else ()):
+            yield port.mac, f"{port.mac} ({item.name})", entry.where("ports", number, "mac")
 
 
-def _bmc_addresses(nodes: list[tuple[Loaded[Rack], int, Node]]) -> Iterator[Value]:
-    for rack, index, node in nodes:
-        if node.bmc_address is not None:
-            shown = f"{node.bmc_address}:{node.bmc_port}" if node.bmc_port else node.bmc_address
-            yield shown, f"{shown} ({node.name})", partial(rack.where, "nodes", index, "bmc_address")
+def _bmc_addresses(entries: list[_Entry]) -> Iterator[Value]:
+    for entry in entries:
+        item = entry.item
+        if item.bmc_address is not None:
+            shown = f"{item.bmc_address}:{item.bmc_port}" if item.bmc_port else item.bmc_address
+            yield shown, f"{shown} ({item.name})", entry.where("bmc_address")
 
 
 def _bare(serial: str) -> str:

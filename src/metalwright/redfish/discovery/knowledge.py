@@ -43,11 +43,11 @@ class SiteKnowledge:
             None: as_logins(credentials.factory(unread=None if is_needed else self.unread))
         }
         self._nodes: dict[Place, str] = {}
-        self._units = {node.name: keys_of(node) for node in repository.nodes()}
+        self._units = {node.name: keys_of(node) for node in repository.racked()}
         self._node_of_uuid = {
-            form: node.name for node in repository.nodes() if node.uuid is not None for form in uuid_forms(node.uuid)
+            form: node.name for node in repository.racked() if node.uuid is not None for form in uuid_forms(node.uuid)
         }
-        for node in repository.nodes():
+        for node in repository.racked():
             for place in reversed(places_of(repository, journal.bmc_addresses, node)):
                 self._nodes[place] = node.name
 

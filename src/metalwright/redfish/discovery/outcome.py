@@ -10,9 +10,9 @@ from typing import Protocol
 from metalwright.errors import MetalwrightError
 from metalwright.matching import Claim, Conflict, claim
 from metalwright.model.blueprint import Blueprint
-from metalwright.model.rack import Node
+from metalwright.model.rack import Equipment, Racked
 from metalwright.model.report import HardwareReport
-from metalwright.redfish.discovery.rack_entry import rack_yaml
+from metalwright.redfish.discovery.rack_entry import equipment_yaml, rack_yaml
 from metalwright.redfish.discovery.sighting import Sighting
 from metalwright.redfish.pins import PinStore
 
@@ -27,17 +27,22 @@ class BmcAddressBook(Protocol):
 
 @dataclass(frozen=True)
 class Claimed:
-    """A machine that is a node, and where it was seen. ``is_first_pin``: its certificate was pinned just now."""
+    """A node or equipment, and where it was seen. ``is_first_pin``: its certificate was pinned just now."""
 
     claim: Claim
     sighting: Sighting
     is_first_pin: bool = False
     error: str | None = None
 
+    @property
+    def is_equipment(self) -> bool:
+        """Whether its BMC manages no host."""
+        return self.sighting.hostless is not None
+
 
 @dataclass(frozen=True)
 class Unclaimed:
-    """A machine that no node declares, with the text for a rack file."""
+    """A machine that no rack file declares, with the text for a rack file."""
 
     report: HardwareReport
     sighting: Sighting
@@ -51,9 +56,9 @@ class Discovery:
     claimed: tuple[Claimed, ...]
     unclaimed: tuple[Unclaimed, ...]
     conflicts: tuple[Conflict, ...]
-    missing: tuple[Node, ...]
+    missing: tuple[Racked, ...]
     sightings: tuple[Sighting, ...]
-    not_swept: tuple[Node, ...] = ()
+    not_swept: tuple[Racked, ...] = ()
     """Nodes that were not found, at addresses that nobody looked at: nothing is said of them."""
     repeated: frozenset[str] = frozenset()
     """Identity values that several machines show: ``serial ABC123``."""
@@ -64,25 +69,41 @@ class Discovery:
         return tuple(sighting for sighting in self.sightings if sighting.is_failure)
 
 
-def conclude(nodes: Sequence[Node], blueprints: dict[str, Blueprint], sightings: Sequence[Sighting]) -> Discovery:
-    """Claim what was sighted. Pure: nothing is recorded yet."""
-    origin = {id(report): sighting for sighting in sightings for report in sighting.reports}
-    outcome = claim(nodes, [report for sighting in sightings for report in sighting.reports])
+NO_HOST = "its BMC manages no host system, and the rack file declares a node: equipment stands under `equipment:`"
+A_HOST = "its BMC manages a host system, and the rack file declares equipment: servers stand under `nodes:`"
+
+
+def conclude(racked: Sequence[Racked], blueprints: dict[str, Blueprint], sightings: Sequence[Sighting]) -> Discovery:
+    """Claim what was sighted for nodes and equipment. Pure: nothing is recorded yet."""
+    origin = {id(report): sighting for sighting in sightings for report in sighting.machines}
+    outcome = claim(racked, [report for sighting in sightings for report in sighting.machines])
+    claimed = [Claimed(item, origin[id(item.report)]) for item in outcome.claimed]
+    wrong = [item for item in claimed if item.is_equipment is not isinstance(item.claim.node, Equipment)]
     return Discovery(
-        claimed=tuple(Claimed(item, origin[id(item.report)]) for item in outcome.claimed),
+        claimed=tuple(item for item in claimed if item not in wrong),
         unclaimed=tuple(
-            Unclaimed(
-                report,
-                origin[id(report)],
-                rack_yaml(report, blueprints, lease_mac=origin[id(report)].target.mac, repeated=outcome.repeated),
-            )
+            Unclaimed(report, origin[id(report)], _yaml(report, origin[id(report)], blueprints, outcome.repeated))
             for report in outcome.unclaimed
         ),
-        conflicts=outcome.conflicts,
+        conflicts=(
+            *outcome.conflicts,
+            *(
+                Conflict(item.claim.report, (item.claim.node,), NO_HOST if item.is_equipment else A_HOST)
+                for item in wrong
+            ),
+        ),
         missing=outcome.missing,
         sightings=tuple(sightings),
         repeated=outcome.repeated,
     )
+
+
+def _yaml(
+    report: HardwareReport, sighting: Sighting, blueprints: dict[str, Blueprint], repeated: frozenset[str]
+) -> str:
+    if sighting.hostless is not None:
+        return equipment_yaml(sighting.hostless, lease_mac=sighting.target.mac, repeated=repeated)
+    return rack_yaml(report, blueprints, lease_mac=sighting.target.mac, repeated=repeated)
 
 
 def record(found: Claimed, pins: PinStore, book: BmcAddressBook, when: datetime) -> Claimed:

@@ -9,6 +9,7 @@ from metalwright.matching.names import is_any_model, is_same_maker
 from metalwright.model.base import is_filler
 from metalwright.model.blueprint import Blueprint
 from metalwright.model.report import HardwareReport
+from metalwright.redfish.inventory import Hostless
 
 _ALIKE = 0.5
 """Models less alike than this are not worth naming."""
@@ -26,18 +27,34 @@ def rack_yaml(
     ``lease_mac`` is what DHCP knows of the BMC, for one that does not tell its own. Fillers and ``repeated`` values
     (``serial ABC123``) are left out: they would claim other machines, too.
     """
+    lines = ["- name: NAME  # choose", "  unit: 1  # lowest unit in the rack"]
+    lines += _identity_lines(report, report.system.serial, lease_mac, repeated)
+    return "\n".join([*lines, *_blueprint_lines(report, blueprints)])
+
+
+def equipment_yaml(found: Hostless, *, lease_mac: str | None = None, repeated: Collection[str] = ()) -> str:
+    """The lines for ``equipment:`` of a rack file, for a BMC without a host; otherwise as :func:`rack_yaml`."""
+    report = found.report
+    lines = ["# under equipment:", "- name: NAME  # choose", f"  kind: {found.kind}"]
+    serial = report.system.serial or report.chassis.serial
+    return "\n".join([*lines, *_identity_lines(report, serial, lease_mac, repeated)])
+
+
+def _identity_lines(
+    report: HardwareReport, serial: str | None, lease_mac: str | None, repeated: Collection[str]
+) -> list[str]:
     told = (report.bmc.macs or (None,))[0]
-    given = {"serial": report.system.serial, "uuid": report.system.uuid, "bmc_mac": told or lease_mac}
+    given = {"serial": serial, "uuid": report.system.uuid, "bmc_mac": told or lease_mac}
+    lines: list[str] = []
     shared = [key for key, value in given.items() if value is not None and f"{key} {value.casefold()}" in repeated]
     usable = {key: value for key, value in given.items() if not is_filler(value) and key not in shared}
-    lines = ["- name: NAME  # choose", "  unit: 1  # lowest unit in the rack"]
     for key, value in usable.items():
         origin = "  # from the DHCP lease" if key == "bmc_mac" and told is None else ""
         lines.append(f'  {key}: "{value}"{origin}')
     lines += [f"  # {key} {given[key]} is left out: several machines show it" for key in shared]
     if len(usable) < 2:
         lines.append(f"  # {_why_so_few(report)}")
-    return "\n".join([*lines, *_blueprint_lines(report, blueprints)])
+    return lines
 
 
 def _why_so_few(report: HardwareReport) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from metalwright.model.report import HardwareReport
 from metalwright.redfish.discovery.targets import Target
+from metalwright.redfish.inventory import Hostless
 
 Outcome = Literal["identified", "no-host", "nothing", "no-redfish", "no-login", "login-refused", "deadline", "failed"]
 """``nothing``: no listener. ``no-login``: a BMC, but there is no login that may be sent to it."""
@@ -32,6 +33,13 @@ class Sighting:
     error: str | None = None
     seconds: float = 0.0
     read_at: datetime | None = None
+    hostless: Hostless | None = None
+    """What a BMC without a host is (outcome ``no-host``)."""
+
+    @property
+    def machines(self) -> tuple[HardwareReport, ...]:
+        """Everything that can be claimed: the hosts, or the BMC's own equipment."""
+        return self.reports if self.hostless is None else (self.hostless.report,)
 
     @property
     def is_failure(self) -> bool:

@@ -20,6 +20,7 @@ from metalwright.loading.files import write_atomically
 from metalwright.model.report import HardwareReport
 from metalwright.redfish.discovery.sighting import RootFacts, Sighting
 from metalwright.redfish.discovery.targets import Target
+from metalwright.redfish.inventory import Hostless
 from metalwright.redfish.places import Place
 
 KEPT = timedelta(days=1)
@@ -99,6 +100,8 @@ def _line(sighting: Sighting, when: datetime) -> str:
         "root": root,
         "fingerprint": sighting.fingerprint,
         "login": sighting.login,
+        "kind": sighting.hostless.kind if sighting.hostless is not None else None,
+        "equipment": sighting.hostless.report.to_json() if sighting.hostless is not None else None,
         "reports": [report.to_json() for report in sighting.reports],
     }
     return json.dumps(facts, separators=(",", ":"))
@@ -115,7 +118,14 @@ def _parsed(lines: Iterable[str]) -> Iterator[Sighting]:
                 root=RootFacts(**facts["root"]) if facts["root"] is not None else None,
                 fingerprint=facts["fingerprint"],
                 login=facts["login"],
+                hostless=_hostless(facts),
                 read_at=datetime.fromisoformat(facts["at"]),
             )
         except (ValueError, KeyError, TypeError):
             continue
+
+
+def _hostless(facts: dict[str, Any]) -> Hostless | None:
+    if facts.get("equipment") is None:
+        return None
+    return Hostless(facts["kind"], HardwareReport.model_validate(facts["equipment"]))

@@ -19,7 +19,7 @@ from metalwright.redfish.client import Contact
 from metalwright.redfish.credentials import LoginLatch
 from metalwright.redfish.discovery.sighting import Outcome, RootFacts, Sighting
 from metalwright.redfish.discovery.targets import Target
-from metalwright.redfish.inventory import read_identities
+from metalwright.redfish.inventory import read_found
 from metalwright.redfish.logins import Login
 from metalwright.redfish.state import Limits
 
@@ -103,15 +103,16 @@ async def _visit(target: Target, knowledge: Knowledge, limits: Limits) -> Sighti
         key = expected.node if is_known and expected is not None else latch_key_of(target, fingerprint)
         try:
             login = await _log_in(client, logins, key, knowledge.latch)
-            reports = await read_identities(client, address=target.place.host)
+            found = await read_found(client, address=target.place.host)
         except BmcAuthError as error:
             if expected is not None and expected.fingerprint is not None and not is_known:
                 return replace(seen, outcome="failed", error=_changed(expected, fingerprint))
             return replace(seen, outcome="login-refused" if logins else "no-login", error=_one_line(error))
         except BmcAnswerError as error:
             return replace(seen, outcome="failed", error=_one_line(error))  # it has a service root, so it is a BMC
-    found: Outcome = "identified" if reports else "no-host"
-    return replace(seen, outcome=found, reports=tuple(reports), login=login.origin if login is not None else None)
+    outcome: Outcome = "identified" if found.hosts else "no-host"
+    origin = login.origin if login is not None else None
+    return replace(seen, outcome=outcome, reports=found.hosts, hostless=found.hostless, login=origin)
 
 
 async def _log_in(client: AsyncClient, logins: Sequence[Login], key: str, latch: LoginLatch) -> Login | None:

@@ -3,7 +3,18 @@
 It is written over one method, ``async get(path)``, and so runs over a live BMC or over a captured tree.
 """
 
+from metalwright.redfish.inventory.equipment import Hostless
 from metalwright.redfish.inventory.reader import CapturedTree, Reader
-from metalwright.redfish.inventory.report import ALL_PARTS, Part, read_identities, read_reports
+from metalwright.redfish.inventory.report import ALL_PARTS, Found, Part, read_found, read_identities, read_reports
 
-__all__ = ["ALL_PARTS", "CapturedTree", "Part", "Reader", "read_identities", "read_reports"]
+__all__ = [
+    "ALL_PARTS",
+    "CapturedTree",
+    "Found",
+    "Hostless",
+    "Part",
+    "Reader",
+    "read_found",
+    "read_identities",
+    "read_reports",
+]

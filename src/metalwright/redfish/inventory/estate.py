@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from metalwright.errors import BmcAnswerError, RedfishError
-from metalwright.redfish.inventory.kinds import SystemKind, counts_nothing, kinds_of
+from metalwright.redfish.inventory.kinds import SystemKind, counts_nothing, is_bare_and_off, kinds_of
 from metalwright.redfish.inventory.resource import Resource
 from metalwright.redfish.inventory.walk import Listing, Walk, together
 
@@ -53,11 +53,16 @@ class Host:
 
 @dataclass(frozen=True)
 class Estate:
-    """The service root, the hosts, and the managers of one BMC."""
+    """The service root, the hosts, and the managers of one BMC.
+
+    ``others`` are its systems that are no hosts, ``kinds`` the kind of every system by URI.
+    """
 
     root: Resource
     hosts: tuple[Host, ...]
     managers: tuple[Resource, ...]
+    others: tuple[Resource, ...] = ()
+    kinds: Mapping[str, SystemKind] = field(default_factory=dict)
 
 
 async def read_estate(walk: Walk, with_chassis: bool = True) -> Estate:
@@ -78,10 +83,15 @@ async def read_estate(walk: Walk, with_chassis: bool = True) -> Estate:
         raise _unreadable(walk, "the list of systems cannot be read", systems.uri)
     if systems.unreadable and not systems.resources:
         raise _unreadable(walk, "no listed system can be read", *systems.unreadable)
+    if not with_chassis and any(map(is_bare_and_off, systems.resources)):
+        chassis = await walk.listing(root.link("Chassis"))
     empty = [system for system in systems.resources if counts_nothing(system)] if not with_chassis else ()
     around = await walk.linked(target for system in empty for target in system.links("Links", "Chassis"))
     kinds = kinds_of(systems.resources, root, chassis.resources or around.resources)
-    return Estate(root, _hosts(kinds, systems, managers, chassis), managers.resources)
+    others = tuple(system for system in systems.resources if kinds[system.uri] not in ("host", "template"))
+    if not with_chassis:
+        chassis = Listing(uri=None)
+    return Estate(root, _hosts(kinds, systems, managers, chassis), managers.resources, others, kinds)
 
 
 def _hosts(kinds: Mapping[str, SystemKind], systems: Listing, managers: Listing, chassis: Listing) -> tuple[Host, ...]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from metalwright.redfish.inventory.quirks import is_tray_of_switches
 from metalwright.redfish.inventory.resource import Resource
 
 SystemKind = Literal["host", "baseboard", "dpu", "switch", "template"]
@@ -36,19 +37,24 @@ def kinds_of(systems: Sequence[Resource], root: Resource, chassis: Sequence[Reso
 def _by_itself(system: Resource, root: Resource, chassis: Sequence[Resource]) -> SystemKind | None:
     if any(name.endswith("@Redfish.RequiredOnCreate") for name in system.body):
         return "template"
-    names = _names(system)
+    names = names_of(system)
     if str(system.raw("SystemType")).casefold() == "dpu" or any(map(_DPU.search, names)):
         return "dpu"
     if any(map(_EQUIPMENT.search, names)):
         return "switch"
-    if not counts_nothing(system) or _BASEBOARD.search(system.id):
+    if _BASEBOARD.search(system.id):
         return None
-    is_in_equipment = any(_EQUIPMENT.search(name) for item in (root, *chassis) for name in _names(item))
+    if is_bare_and_off(system) and is_tray_of_switches([item.id for item in chassis]):
+        return "switch"
+    if not counts_nothing(system):
+        return None
+    is_in_equipment = any(_EQUIPMENT.search(name) for item in (root, *chassis) for name in names_of(item))
     is_equipment = not _has_set_up(system) or root.link("PowerEquipment") is not None or is_in_equipment
     return "switch" if is_equipment else None
 
 
-def _names(resource: Resource) -> tuple[str, ...]:
+def names_of(resource: Resource) -> tuple[str, ...]:
+    """What a resource calls itself: id, model, name, product."""
     texts = (resource.text(name) for name in ("Model", "Name", "Product"))
     return (resource.id, *(text for text in texts if text is not None))
 
@@ -61,6 +67,18 @@ def _is_controllable(system: Resource) -> bool:
     """Firmware set-up, or at least a boot choice or a reset: OpenBMC gives HGX baseboards none of them."""
     is_startable = isinstance(system.raw("Boot"), Mapping) or system.raw("Actions", "#ComputerSystem.Reset") is not None
     return _has_set_up(system) or is_startable
+
+
+def is_bare_and_off(system: Resource) -> bool:
+    """Whether a system that is off tells of no part, no firmware and no way to set firmware up.
+
+    Every host of the captures has a ``Bios`` link, also the anonymous ``System_0`` of a GB200 compute tray.
+    """
+    is_off = str(system.raw("PowerState")).casefold() == "off"
+    is_empty = not system.count("ProcessorSummary", "Count") and not system.number(
+        "MemorySummary", "TotalSystemMemoryGiB"
+    )
+    return is_off and is_empty and not _has_set_up(system) and system.link("SecureBoot") is None
 
 
 def counts_nothing(system: Resource) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from metalwright.redfish.inventory.resource import Resource
 
@@ -13,6 +14,8 @@ _BMC_LINK = re.compile(r"^(to[-_ ]?(manager|host|bmc)|usb\d*|rndis\d*|tmfifo.*|h
 _USB_NAME = re.compile(r"^enx[0-9a-f]{12}$", re.IGNORECASE)
 """What Linux calls a USB network device; with a made-up MAC it is the BMC's (canonical/cloud-init #3892)."""
 _SIMULATED = re.compile(r"\s*--\s*SIMULATED$")
+_NVSWITCH = re.compile(r"nvswitch", re.IGNORECASE)
+_GPU_CHASSIS = re.compile(r"(?<![a-z])(gpu|hgx|baseboard)", re.IGNORECASE)
 _SETTINGS_TWIN = re.compile(r"^(settings|sd|pending)$", re.IGNORECASE)
 
 
@@ -58,6 +61,16 @@ def is_settings_twin(uri: str) -> bool:
 def is_not_running_firmware(item: str) -> bool:
     """iDRAC lists roll-back and staged versions among the installed ones (``Previous-…``, ``Available-…``)."""
     return item.startswith(("Previous-", "Available-"))
+
+
+def is_tray_of_switches(chassis_ids: Collection[str]) -> bool:
+    """Whether the chassis of a BMC are those of an NVLink switch tray, and of no GPU that the switches would serve.
+
+    The tray of a GB200 rack (model N5110_LD) has ``MGX_NVSwitch_0``, ``MGX_NVSwitch_1`` and no GPU; off, its
+    ``System_0`` says no more than a host that is off. An HGX server has ``HGX_NVSwitch_0`` beside ``HGX_GPU_SXM_1`` or
+    its baseboard (DGX H100).
+    """
+    return any(map(_NVSWITCH.search, chassis_ids)) and not any(map(_GPU_CHASSIS.search, chassis_ids))
 
 
 HPE_DEVICES = ("Oem", "Hpe", "Links", "Devices")

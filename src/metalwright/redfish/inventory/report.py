@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Coroutine
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from metalwright.model.report import HardwareReport, Problem
 from metalwright.redfish.inventory.bmc import read_bmc
 from metalwright.redfish.inventory.cpus import read_cpus
 from metalwright.redfish.inventory.drives import read_drives
+from metalwright.redfish.inventory.equipment import Hostless, read_hostless
 from metalwright.redfish.inventory.estate import Estate, Host, read_estate
 from metalwright.redfish.inventory.firmware import read_firmware
 from metalwright.redfish.inventory.gpus import read_gpus
@@ -91,9 +92,27 @@ async def read_identities(
 
     Raises: as :func:`read_reports`.
     """
+    return list((await read_found(reader, address, read_budget)).hosts)
+
+
+@dataclass(frozen=True)
+class Found:
+    """Who a BMC manages: its hosts, or what it is without any."""
+
+    hosts: tuple[HardwareReport, ...]
+    hostless: Hostless | None = None
+
+
+async def read_found(reader: Reader, address: str | None = None, read_budget: int = IDENTITY_READ_BUDGET) -> Found:
+    """The identities of the hosts of a BMC; of one without a host, its own.
+
+    Raises: as :func:`read_reports`.
+    """
     with Walk(reader, read_budget) as walk:
         estate = await read_estate(walk, with_chassis=False)
-        return await together(_identity(walk, estate, host, address) for host in estate.hosts)
+        if not estate.hosts:
+            return Found((), await read_hostless(walk, estate, address))
+        return Found(tuple(await together(_identity(walk, estate, host, address) for host in estate.hosts)))
 
 
 async def _identity(walk: Walk, estate: Estate, host: Host, address: str | None) -> HardwareReport:
