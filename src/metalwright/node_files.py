@@ -24,6 +24,7 @@ from metalwright.model.rack import Node
 from metalwright.model.repository import SiteRepository
 from metalwright.model.site import Site
 from metalwright.topology import node_labels
+from metalwright.zones import NO_ZONES, zones
 
 KEYRING = "/etc/apt/keyrings/metalwright.asc"
 """Where a node keeps the public key of the package mirror."""
@@ -85,6 +86,7 @@ def node_data(repository: SiteRepository, node: Node) -> dict[str, Any]:
         "labels": node_labels(repository, node),
         "accelerator": accelerator_data(blueprint),
         "firewall": blueprint.security.firewall,
+        "zones": zones(repository, node.name),
         **runtime_data(blueprint.software),
         "patches": blueprint.security.patches,
         "kernel_args": list(blueprint.software.kernel_args),
@@ -122,7 +124,9 @@ def node_files(data: Data) -> Iterator[NodeFile]:
     yield from sshd_files()
     yield from monitoring_files(data.get("agents", {}))
     yield from label_files(data.get("labels", {}))
-    yield from firewall_files(data["firewall"], data["open_tcp_ports"], data.get("scraped", NOBODY))
+    yield from firewall_files(
+        data["firewall"], data["open_tcp_ports"], data.get("scraped", NOBODY), data.get("zones", NO_ZONES)
+    )
 
 
 def apt_files(package_pins: Sequence[Data], apt_sources: Sequence[str]) -> Iterator[NodeFile]:
@@ -243,7 +247,9 @@ def label_files(labels: Data) -> Iterator[NodeFile]:
     yield NodeFile("kubelet.env.j2", "/etc/metalwright/kubelet.env", {"labels": labels})
 
 
-def firewall_files(firewall: str, open_tcp_ports: Sequence[int], scraped: Data) -> Iterator[NodeFile]:
-    """What may reach the node; ``scraped`` as :func:`open_ports` has it."""
-    values = {"firewall": firewall, "open_tcp_ports": open_tcp_ports, "scraped": scraped}
+def firewall_files(
+    firewall: str, open_tcp_ports: Sequence[int], scraped: Data, zones: Data = NO_ZONES
+) -> Iterator[NodeFile]:
+    """What may reach the node; ``scraped`` as :func:`open_ports` has it, ``zones`` as :mod:`metalwright.zones`."""
+    values = {"firewall": firewall, "open_tcp_ports": open_tcp_ports, "scraped": scraped, "zones": zones}
     yield NodeFile("nftables.conf.j2", FIREWALL_RULES, values)

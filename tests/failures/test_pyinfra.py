@@ -17,7 +17,7 @@ from tests.machines.site import MachineSite
 
 from metalwright.facts.apt import InstalledVersions, PackageCandidates
 from metalwright.facts.files import FileStates
-from metalwright.facts.nftables import InputPolicy
+from metalwright.facts.nftables import Firewall
 from metalwright.facts.system import Addresses, BootId, LoginNames, System
 from metalwright.facts.systemd import ServiceStates
 from metalwright.lifecycle.decisions import Act, Done, Failed, History, Wait
@@ -72,7 +72,7 @@ def test_py_12_a_second_run_changes_nothing(site: MachineSite) -> None:
         InstalledVersions,
         PackageCandidates,
         FileStates,
-        InputPolicy,
+        Firewall,
         ServiceStates,
         System,
         BootId,
@@ -94,7 +94,7 @@ def test_py_02_a_node_without_nft_fails_and_nothing_is_guessed(site: MachineSite
     finally:
         node.run("mv /usr/sbin/nft.away /usr/sbin/nft")
     assert done.code != 0
-    assert "could not load fact: metalwright.facts.nftables.InputPolicy" in done.text
+    assert "could not load fact: metalwright.facts.nftables.Firewall" in done.text
     assert "Traceback" not in done.text
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from metalwright.accelerators.packages import accelerator_pins, accelerator_setup
 from metalwright.acceptance.catalogue import KNOWN_TESTS
 from metalwright.acceptance.exporters import GPU_EXPORTERS
+from metalwright.acceptance.firewall import Firewall, apart_checks
 from metalwright.acceptance.gpu_health import gpu_checks
 from metalwright.acceptance.links import Link
 from metalwright.acceptance.platform_checks import platform_checks
@@ -15,9 +16,10 @@ from metalwright.matching.memory import module_size_gib
 from metalwright.matching.witnesses import witness_of
 from metalwright.model.blueprint import Blueprint, Hardware, Software
 from metalwright.model.image import Image, Stamp
-from metalwright.model.package import PackagePin, agent_ports, package_pins, served_ports
+from metalwright.model.package import SSH_PORT, PackagePin, agent_ports, package_pins, served_ports
 from metalwright.model.rack import Node
 from metalwright.model.site import Site
+from metalwright.node_files import FIREWALL_RULES
 
 SSHD_SETTINGS = {
     "passwordauthentication": "no",
@@ -49,12 +51,14 @@ def expectations(
     image: Image | None = None,
     deferred: Collection[str] = (),
     isolation: Sequence[Mapping[str, Any]] = (),
+    firewall: Firewall | None = None,
 ) -> dict[str, Any]:
     """Everything to be checked, by kind: ``{"schema": 1, "node": …, "checks": {kind: [{"id": …, …}]}}``.
 
     Kinds are the test functions of the suite (``package`` → ``test_package``); ids are unique within their kind.
     ``image`` adds the kernel that belongs to it, ``deferred`` (codes of findings that the BMC left open) the checks in
-    which a better witness speaks, ``isolation`` those of :func:`~.platform_checks.isolation_checks`.
+    which a better witness speaks, ``isolation`` those of :func:`~.platform_checks.isolation_checks`. ``firewall``: the
+    rules as rendered, and the networks that they keep apart.
     """
     checks = {
         "hostname": [{"id": "name", "hostname": node.name, "fqdn": f"{node.name}.{site.domain}"}],
@@ -68,8 +72,7 @@ def expectations(
         "service": [{"id": unit.removesuffix(".service"), "unit": unit} for unit in _units(blueprint)],
         "user": [{"id": user.name, **user.to_json()} for user in site.admins],
         "sshd": [{"id": key, "value": value} for key, value in SSHD_SETTINGS.items()],
-        "ports": [{"id": "tcp", "allowed": list(served_ports(blueprint.software))}],
-        "firewall": [{"id": "input", "policy": "drop"}] if blueprint.security.firewall == "default-deny" else [],
+        **_reachable(blueprint, firewall),
         **_hardware(blueprint, node),
         **_better_witnesses(blueprint, deferred),
         **platform_checks(blueprint, node, isolation),
@@ -79,6 +82,26 @@ def expectations(
         "measured": _measured(blueprint, site),
     }
     return {"schema": 1, "node": node.name, "checks": {kind: items for kind, items in checks.items() if items}}
+
+
+def _reachable(blueprint: Blueprint, firewall: Firewall | None) -> dict[str, list[dict[str, Any]]]:
+    """What listens, and what may reach it."""
+    served = list(served_ports(blueprint.software))
+    opened = [port for item in blueprint.security.open_ports for port in item.tcp]
+    ranges = [list(map(int, port.split("-"))) for port in opened if isinstance(port, str)]
+    allowed = sorted({*served, *(port for port in opened if isinstance(port, int))})
+    ports = {"id": "tcp", "allowed": allowed, **({"ranges": ranges} if ranges else {})}
+    if blueprint.security.firewall != "default-deny":
+        return {"ports": [ports]}
+    rules = [{"id": "loaded", "path": FIREWALL_RULES, "sha256": firewall.sha256}] if firewall is not None else []
+    guarded = [SSH_PORT, *(port for port in served if port != SSH_PORT)]
+    apart = apart_checks(firewall.zones, guarded, firewall.scrapers) if firewall is not None else []
+    return {
+        "ports": [ports],
+        "firewall": [{"id": "input", "policy": "drop"}],
+        "firewall_rules": rules,
+        "networks_apart": apart,
+    }
 
 
 def required_tests(expected: Mapping[str, Any]) -> tuple[str, ...]:

@@ -13,10 +13,11 @@ TIMEOUT_S = 2
 
 _PROBE = r"""
 use Socket; use Errno qw(EINPROGRESS ECONNREFUSED);
-my ($from, $wait, @to) = @ARGV;
+my ($from, $wait, $mark, @to) = @ARGV;
 for my $to (@to) {
   my ($host, $port) = $to =~ /^(.*):(\d+)$/;
   socket(my $s, PF_INET, SOCK_STREAM, 0) or die "socket: $!\n";
+  !$mark || setsockopt($s, SOL_SOCKET, 36, pack("i", $mark)) or die "mark: $!\n";
   bind($s, pack_sockaddr_in(0, inet_aton($from))) or die "bind $from: $!\n";
   my $flags = fcntl($s, 3, 0); fcntl($s, 4, $flags | 2048);
   my $said;
@@ -31,15 +32,20 @@ for my $to (@to) {
   print "$to $said\n"; close($s);
 }
 """
-"""Connects from one address to others. Perl is part of every Debian; numbers: F_GETFL, F_SETFL, O_NONBLOCK of Linux."""
+"""Connects from one address to others. Perl is part of every Debian.
+
+Numbers of Linux: SO_MARK, F_GETFL, F_SETFL, O_NONBLOCK."""
 
 Answer = Literal["open", "refused", "unreachable", "silent"]
 _WORDS: tuple[Answer, ...] = ("open", "refused", "unreachable", "silent")
 
 
-def probe_command(source: str, targets: Sequence[str]) -> str:
-    """The line that tries ``ADDRESS:PORT`` from the node's own address ``source``, one after the other."""
-    return shlex.join(["perl", "-e", _PROBE, source, str(TIMEOUT_S), *targets])
+def probe_command(source: str, targets: Sequence[str], *, timeout_s: float = TIMEOUT_S, mark: int = 0) -> str:
+    """The line that tries ``ADDRESS:PORT`` from the own address ``source``, one after the other.
+
+    ``mark``: that of the packets, which only root may set; 0 for none.
+    """
+    return shlex.join(["perl", "-e", _PROBE, source, str(timeout_s), str(mark), *targets])
 
 
 def probe_limit_s(targets: Sequence[str]) -> float:

@@ -100,6 +100,22 @@ def input_policy(nft_json: str) -> str | None:
     return ours[0]["policy"] if ours else None
 
 
+LOADED_RULES = (
+    'own="nft --stateless list table inet metalwright"; now=$($own 2>/dev/null) || now=none; '
+    'load="[ ! -e /etc/nftables.conf ] || nft --file /etc/nftables.conf || exit"; '
+    "sum() { sha256sum | cut -c -64; }; unshare --net true && { "
+    'file=$(unshare --net sh -c "$load; $own 2>/dev/null || echo none" 2>/dev/null) || file=broken; '
+    'echo "rules-loaded:$(echo "$now" | sum)"; echo "rules-written:$(echo "$file" | sum)"; }'
+)
+"""Digests of our table as it is loaded, and as nft makes it of the file, for :func:`rules_in_force`."""
+
+
+def rules_in_force(text: str) -> bool | None:
+    """Whether the loaded rules are those of the file, from :data:`LOADED_RULES`; None when the node does not tell."""
+    found = dict(re.findall(r"^rules-(loaded|written):([0-9a-f]{64})$", text, re.MULTILINE))
+    return found["loaded"] == found["written"] if len(found) == 2 else None
+
+
 def chrony_servers(sources_csv: str) -> set[str]:
     """Servers as configured, from ``chronyc -N -c sources``."""
     return {line.split(",")[2] for line in sources_csv.splitlines() if line.startswith(("^", "="))}

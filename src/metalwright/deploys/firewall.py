@@ -10,6 +10,7 @@ from metalwright.node_files import FIREWALL_RULES as RULES
 from metalwright.node_files import NOBODY, firewall_files
 from metalwright.operations import trial
 from metalwright.operations.nftables import loaded
+from metalwright.zones import NO_ZONES
 
 UNDO = (
     "nft add table inet metalwright",
@@ -20,17 +21,25 @@ UNDO = (
 
 @deploy(
     "Firewall",
-    data_defaults={"firewall": "none", "open_tcp_ports": [], "scraped": NOBODY, "trial_limit_s": trial.LIMIT_S},
+    data_defaults={
+        "firewall": "none",
+        "open_tcp_ports": [],
+        "scraped": NOBODY,
+        "zones": NO_ZONES,
+        "trial_limit_s": trial.LIMIT_S,
+    },
 )
 def firewall() -> None:
-    """``default-deny``: only SSH, the agents' ports, ICMP and answers get in. ``none``: metalwright has no rules.
+    """``default-deny``: only SSH, agents' ports, declared ports, ICMP and answers get in. ``none``: no rules of ours.
 
-    Where the site names who watches (``scraped``), the agents' ports are open to those alone.
+    Where the site names who watches (``scraped``), the agents' ports are open to those alone. A node with several
+    networks serves SSH and agents at its management address alone and forwards nothing from one to another; no node
+    opens a connection to the networks of BMCs.
     Tables of others are left alone. New rules are loaded only when nft finds the whole file valid, and on trial: a node
     that they cut off goes back to the old ones within a minute.
     """
     wanted = host.data.firewall
-    files = rendered_files(firewall_files(wanted, host.data.open_tcp_ports, host.data.scraped))
+    files = rendered_files(firewall_files(wanted, host.data.open_tcp_ports, host.data.scraped, host.data.zones))
     load = (f"nft --check --file {RULES} && nft --file {RULES}",)
     trial.applied(
         name="Firewall rules",

@@ -17,14 +17,10 @@ from metalwright.model.base import (
     VersionText,
 )
 from metalwright.model.boot import BootMethod
+from metalwright.model.purpose import NetworkPurpose
+from metalwright.model.security import Security
 
 Protocol = Literal["NVMe", "SATA", "SAS", "VIRTIO"]
-NetworkPurpose = (
-    Literal["oob-management", "host-management", "provisioning", "workload", "storage", "uplink", "public"]
-    | Annotated[str, StringConstraints(pattern=r"^fabric-rail-[0-9]+$", strict=True)]
-)
-"""What a network is for; fabric networks are numbered by rail."""
-
 Agent = Literal["node_exporter", "dcgm_exporter", "amd_metrics_exporter", "disk_metrics", "lldpd"]
 """What watches a node: exporters that Prometheus reads, the health of disks for node_exporter, LLDP."""
 
@@ -289,14 +285,6 @@ class Software(Frozen):
         return {**{name: str(value) for name, value in self.sysctl.items()}, **own}
 
 
-class Security(Frozen):
-    """Posture of the operating system."""
-
-    ssh: Literal["key-only"] = "key-only"
-    firewall: Literal["default-deny", "none"] = "default-deny"
-    patches: Literal["security-except-pinned", "none"] = "security-except-pinned"
-
-
 class Policy(Frozen):
     """Operating policy: power cap of one GPU in watts, MIG, labels."""
 
@@ -377,5 +365,16 @@ class Blueprint(Frozen):
             if attachment.role not in roles:
                 raise ValueError(
                     f"network role {attachment.role!r} is no role of hardware.nics ({', '.join(sorted(roles))})"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _open_ports_are_on_networks_that_are_joined(self) -> Blueprint:
+        joined = [purpose for attachment in self.network for purpose in attachment.networks]
+        for opened in self.security.open_ports:
+            if opened.network not in joined:
+                raise ValueError(
+                    f"security.open_ports are on the {opened.network} network, which no entry of network joins"
+                    f" ({', '.join(joined) or 'there is none'})"
                 )
         return self

@@ -8,7 +8,7 @@ import netaddr
 from pydantic import Field, model_validator
 
 from metalwright.model.base import Address, Frozen, Prefix, Slug, Text, Vlan
-from metalwright.model.blueprint import NetworkPurpose
+from metalwright.model.purpose import NetworkPurpose
 
 
 class RackSlice(Frozen):

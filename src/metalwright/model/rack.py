@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, StringConstraints, model_validator
 
 from metalwright.model.base import Address, BlueprintRef, Frozen, Mac, Positive, Slug, Text, Uuid, is_filler
-from metalwright.model.blueprint import NetworkPurpose
+from metalwright.model.purpose import NetworkPurpose
 from metalwright.model.site import Port
 
 Fingerprint = Annotated[

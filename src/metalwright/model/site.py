@@ -9,8 +9,8 @@ import netaddr
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from metalwright.model.base import Address, Count, Frozen, Positive, Slug, Text
-from metalwright.model.blueprint import NetworkPurpose
 from metalwright.model.hooks import NodeHooks
+from metalwright.model.purpose import NetworkPurpose
 
 SecretRef = Annotated[str, StringConstraints(pattern=r"^(env|file|command):.+$", strict=True)]
 """``env:NAME``, ``file:PATH`` or ``command:PROGRAM ARGS``; a secret itself is never written in a file of the site."""

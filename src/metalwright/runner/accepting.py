@@ -12,6 +12,7 @@ from metalwright.acceptance.burn_in.tests import BURN_IN
 from metalwright.acceptance.catalogue import COLD_RESTART, POWER, disturbs
 from metalwright.acceptance.certificate import make_certificate, sign, write_certificate
 from metalwright.acceptance.expectations import expectations
+from metalwright.acceptance.firewall import Firewall
 from metalwright.acceptance.job import Job
 from metalwright.acceptance.links import links
 from metalwright.acceptance.platform_checks import isolation_checks
@@ -31,12 +32,15 @@ from metalwright.model.addresses import KnownGood, KnownGoodLock
 from metalwright.model.certificate import Certificate, PowerFigures, TestResult, TestVerdict
 from metalwright.model.image import Stamp
 from metalwright.model.phase import NodeState
+from metalwright.model.rack import Node
+from metalwright.node_files import firewall_files, node_data
 from metalwright.runner.certificates import certificate_of, certificate_path, fleet_values
 from metalwright.runner.cold_restart import ColdRestart
 from metalwright.runner.deferrals import unheard, unsettled
 from metalwright.runner.observe_bmc import BmcObserver
 from metalwright.runner.observe_os import look_at_os
 from metalwright.runner.power_sampling import PowerSampling
+from metalwright.templates import render
 from metalwright.workspace import Workspace
 
 
@@ -200,8 +204,17 @@ class Accepting:
             image=pinned_entry(workspace, self.node),
             deferred=[item.code for item in match(blueprint, self.bmc.report(), node).findings],
             isolation=isolation_checks(repository.networks, allocated, self._bmcs()),
+            firewall=self._firewall(node),
         )
         return Job(workspace.ssh_target(self.node), self._host_key(), expected, login_key(workspace))
+
+    def _firewall(self, node: Node) -> Firewall:
+        """The rules as the software phase renders them."""
+        data = node_data(self.workspace.repository, node)
+        (file,) = firewall_files(data["firewall"], data["open_tcp_ports"], data["scraped"], data["zones"])
+        text = render(self.workspace.paths.root / "templates", f"node/{file.template}", file.values)
+        scrapers = (*data["scraped"]["ip"], *data["scraped"]["ip6"])
+        return Firewall(hashlib.sha256(text.encode()).hexdigest(), data["zones"], scrapers)
 
     def _bmcs(self) -> list[str]:
         """Addresses of BMCs: the node's own, then those of other nodes."""

@@ -88,7 +88,8 @@ def test_people_services_and_rules(file: Path) -> None:
         "service c.service: absent → running, starts at boot",
     ]
     file.unlink()
-    assert told(loaded, {"InputPolicy": None}, file, path="/etc/nftables.conf", policy="drop") == [
+    firewall = {"Firewall": {"policy": None, "is_as_written": False}}
+    assert told(loaded, firewall, file, path="/etc/nftables.conf", policy="drop") == [
         "packets that no rule names: no rules are loaded → drop"
     ]
 

@@ -13,17 +13,20 @@ from tests.operations.in_band.stand_in import commands_of
 from metalwright.acceptance.readings import INPUT_POLICY, input_policy
 from metalwright.deploys.rendering import node_file
 from metalwright.operations.nftables import loaded
+from metalwright.zones import NO_ZONES
 
 RULES = "/etc/nftables.conf"
 PORTS: dict[str, Any] = {
     "open_tcp_ports": [22],
+    "zones": NO_ZONES,
     "scraped": {"ports": [9100, 9400], "ip": ["10.30.0.9", "10.31.0.0/24"], "ip6": ["2001:db8::9"]},
 }
 FOREIGN = "add table inet others; add chain inet others input { type filter hook input priority 10; policy accept; }"
 
 
-def loading(policy: str | None, wanted: str | None) -> tuple[list[str], list[str]]:
-    return commands_of(loaded, {"InputPolicy": policy}, path=RULES, policy=wanted)
+def loading(policy: str | None, wanted: str | None, *, is_as_written: bool = True) -> tuple[list[str], list[str]]:
+    state = {"policy": policy, "is_as_written": is_as_written}
+    return commands_of(loaded, {"Firewall": state}, path=RULES, policy=wanted)
 
 
 @pytest.mark.parametrize("policy", ["drop", None])
@@ -34,6 +37,10 @@ def test_rules_in_force_are_left_alone(policy: str | None) -> None:
 @pytest.mark.parametrize(("policy", "wanted"), [(None, "drop"), ("accept", "drop"), ("drop", None)])
 def test_rules_that_somebody_flushed_or_changed_are_loaded_again(policy: str | None, wanted: str | None) -> None:
     assert loading(policy, wanted)[0] == [f"nft --file {RULES}"]
+
+
+def test_a_rule_that_somebody_added_is_taken_back() -> None:
+    assert loading("drop", "drop", is_as_written=False)[0] == [f"nft --file {RULES}"]
 
 
 def can_use_nft() -> bool:

@@ -7,9 +7,11 @@ import json
 from tests.desired import KEY, blueprint, networks, node, site, stamp
 
 from metalwright.acceptance.expectations import expectations, required_tests
+from metalwright.acceptance.firewall import Firewall
 from metalwright.acceptance.links import Link, links
 from metalwright.model.image import Image
 from metalwright.model.package import served_ports
+from metalwright.zones import NO_ZONES
 
 ALLOCATIONS = {"mgmt": "10.1.0.11", "work": "10.2.1.11", "oob": "10.9.0.11"}
 LINKS = links(blueprint(), node(), networks(), ALLOCATIONS)
@@ -92,8 +94,17 @@ def test_only_ssh_and_the_agents_may_be_reached() -> None:
 
 
 def test_a_blueprint_without_a_firewall_expects_none() -> None:
-    expected = expectations(blueprint(security={"firewall": "none"}), node(), site=site(), links=LINKS, stamp=stamp())
-    assert "firewall" not in expected["checks"]
+    wanted, rules = blueprint(security={"firewall": "none"}), Firewall("a" * 64, NO_ZONES)
+    expected = expectations(wanted, node(), site=site(), links=LINKS, stamp=stamp(), firewall=rules)
+    assert not {"firewall", "firewall_rules", "networks_apart"} & set(expected["checks"])
+
+
+def test_declared_ports_may_listen_and_the_rules_must_be_those_that_were_rendered() -> None:
+    wanted = blueprint(security={"open_ports": [{"network": "workload", "tcp": [8000, "30000-30010"], "udp": [1]}]})
+    rules = Firewall("a" * 64, NO_ZONES)
+    checks = expectations(wanted, node(), site=site(), links=LINKS, stamp=stamp(), firewall=rules)["checks"]
+    assert checks["ports"] == [{"id": "tcp", "allowed": [22, 8000, 9100], "ranges": [[30000, 30010]]}]
+    assert checks["firewall_rules"] == [{"id": "loaded", "path": "/etc/nftables.conf", "sha256": "a" * 64}]
 
 
 def test_a_named_system_disk_is_checked() -> None:

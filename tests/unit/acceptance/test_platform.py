@@ -200,7 +200,7 @@ def test_a_node_is_judged_by_what_it_tells(
         (tools / name).write_text(f"#!/bin/sh\ncat {tmp_path}/{name}.txt\n")
         (tools / name).chmod(0o755)
     (tools / "perl").write_text(
-        '#!/bin/sh\ncase "$*" in *127.106.5.9*) shift 4; for t; do echo $t silent; done; exit;; esac\n'
+        '#!/bin/sh\ncase "$*" in *127.106.5.9*) shift 5; for t; do echo $t silent; done; exit;; esac\n'
         'exec /usr/bin/perl "$@"\n'
     )
     (tools / "perl").chmod(0o755)

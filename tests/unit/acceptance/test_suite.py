@@ -70,6 +70,8 @@ OTHER_PORT = json.dumps([{"ifname": "ens1", "address": "aa:00:00:00:00:02"}])
 SOCKETS = lscpu(**{"Socket(s)": "2", "Core(s) per socket": "32", "NUMA node(s)": "2"})
 CHAIN = {"family": "inet", "table": "metalwright", "name": "input", "hook": "input", "policy": "drop"}
 ROOT = {"target": "/", "fstype": "ext4", "options": "rw,relatime"}
+IN_FORCE = f"rules-loaded:{'0' * 64}\nrules-written:{'0' * 64}\n"
+APART = {"network": "work", "prefix": "10.2.0.0/22", "address": "10.2.1.11", "length": 22, "neighbour": "10.2.0.1"}
 PCI = "0x10de 0x030200\n"
 
 
@@ -144,6 +146,26 @@ CASES: dict[str, Case] = {
         {"policy": "drop"},
         {"nft": chain()},
         {"open": {"nft": chain(policy="accept")}, "foreign": {"nft": chain(table="x")}},
+    ),
+    "firewall_rules": Case(
+        {"path": "/etc/nftables.conf", "sha256": "a" * 64},
+        {"unshare": IN_FORCE, "sha256sum": f"{'a' * 64}  /etc/nftables.conf"},
+        {
+            "other file": {"unshare": IN_FORCE, "sha256sum": f"{'b' * 64}  /etc/nftables.conf"},
+            "other rules": {
+                "unshare": IN_FORCE.replace("written:0", "written:1"),
+                "sha256sum": f"{'a' * 64}  /etc/nftables.conf",
+            },
+        },
+    ),
+    "networks_apart": Case(
+        {"networks": [APART], "ways": [{"way": "work 10.2.1.11:22", "is_open": False}]},
+        {"unshare": "work 10.2.1.11:22 silent\n"},
+        {
+            "open": {"unshare": "work 10.2.1.11:22 open\n"},
+            "refused": {"unshare": "work 10.2.1.11:22 refused\n"},
+            "another way": {"unshare": "work 10.2.1.11:23 silent\n"},
+        },
     ),
     "user": Case(
         {"name": "op", "authorized_keys": ["ssh-ed25519 A"]},

@@ -12,7 +12,7 @@ from pyinfra.api.exceptions import FactProcessError
 
 from metalwright.facts.apt import InstalledVersions, PackageCandidates
 from metalwright.facts.files import FileStates
-from metalwright.facts.nftables import InputPolicy
+from metalwright.facts.nftables import Firewall
 from metalwright.facts.system import BootId, LoginNames, System
 from metalwright.facts.systemd import ServiceStates
 
@@ -40,7 +40,7 @@ Uptime=100.50 90.00""".splitlines()
 
 
 @pytest.mark.parametrize(
-    "fact", [InstalledVersions, PackageCandidates, FileStates, InputPolicy, ServiceStates, System, BootId, LoginNames]
+    "fact", [InstalledVersions, PackageCandidates, FileStates, Firewall, ServiceStates, System, BootId, LoginNames]
 )
 @pytest.mark.parametrize("output", [[], NOISE])
 def test_no_answer_is_an_error_and_no_default(fact: type[FactBase[Any]], output: list[str]) -> None:

@@ -28,6 +28,7 @@ from metalwright.acceptance.platform import (
     uncorrected_errors,
 )
 from metalwright.acceptance.readings import port_names, rdma_devices
+from metalwright.zones import PROBE_MARK
 
 Unknown = Callable[[str], Any]
 
@@ -130,10 +131,13 @@ def _infiniband(host: Host, check: dict[str, Any], unknown: Unknown) -> None:
 
 
 def test_isolation(host: Host, check: dict[str, Any], unknown: Unknown) -> None:
-    """From the workload address no BMC answers. The same probe must reach the node itself, or it proves nothing."""
+    """From the workload address no BMC answers, past the node's own firewall: the network must not let it through.
+
+    The same probe must reach the node itself, or it proves nothing.
+    """
     control = f"{check['source']}:22"
     targets = [control, *check["targets"]]
-    done = host.run(probe_command(check["source"], targets), timeout_s=probe_limit_s(targets))
+    done = host.run(probe_command(check["source"], targets, mark=PROBE_MARK), timeout_s=probe_limit_s(targets))
     answers = probe_answers(done.stdout)
     if done.rc != 0 or set(answers) != set(targets):
         unknown(f"the probe from {check['source']} did not work: {done.stderr.strip()[:200] or json.dumps(answers)}")

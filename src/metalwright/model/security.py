@@ -1,0 +1,50 @@
+"""The posture of the operating system, as a blueprint says it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from metalwright.model.base import Frozen
+from metalwright.model.purpose import NetworkPurpose
+
+LAST_PORT = 65535
+CLOSED_PURPOSES = ("oob-management", "provisioning")
+"""Networks on which a running node serves nobody."""
+
+
+def _port_range(text: str) -> str:
+    first, _, last = text.partition("-")
+    if not (first.isdecimal() and last.isdecimal() and 1 <= int(first) < int(last) <= LAST_PORT):
+        raise ValueError(f"{text!r} is no range FIRST-LAST of ports from 1 to {LAST_PORT}")
+    return text
+
+
+PortRange = Annotated[int, Field(ge=1, le=LAST_PORT, strict=True)] | Annotated[str, AfterValidator(_port_range)]
+"""``8000``, or ``30000-32767`` with both ends."""
+
+
+class OpenPorts(Frozen):
+    """What a node serves to others on one of its networks: at its own address there, to everybody who gets that far."""
+
+    network: NetworkPurpose
+    tcp: tuple[PortRange, ...] = ()
+    udp: tuple[PortRange, ...] = ()
+
+    @model_validator(mode="after")
+    def _opens_what_may_be_open(self) -> OpenPorts:
+        if self.network in CLOSED_PURPOSES:
+            raise ValueError(f"a running node serves nobody on the {self.network} network")
+        if not self.tcp and not self.udp:
+            raise ValueError(f"open_ports of {self.network} name no port: write tcp or udp")
+        return self
+
+
+class Security(Frozen):
+    """Posture of the operating system."""
+
+    ssh: Literal["key-only"] = "key-only"
+    firewall: Literal["default-deny", "none"] = "default-deny"
+    open_ports: tuple[OpenPorts, ...] = ()
+    patches: Literal["security-except-pinned", "none"] = "security-except-pinned"

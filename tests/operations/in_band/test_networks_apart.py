@@ -1,0 +1,132 @@
+"""The shipped firewall keeps a node's networks apart, on a real kernel, and acceptance sees it when it does not."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.desired import blueprint, networks, node, site
+from tests.operations.in_band.test_nftables import can_use_nft
+
+from metalwright.acceptance.firewall import apart_checks, probe_answers, probe_command, wrong_ways
+from metalwright.acceptance.readings import LOADED_RULES, rules_in_force
+from metalwright.deploys.rendering import rendered_files
+from metalwright.model.addresses import AddressLock, Allocation
+from metalwright.model.network import Network
+from metalwright.model.rack import Rack
+from metalwright.model.repository import SiteRepository
+from metalwright.node_files import firewall_files, node_data
+
+pytestmark = pytest.mark.skipif(
+    not can_use_nft(), reason="nft is not installed, or needs more rights than this user has"
+)
+OWN = {"mgmt": "10.1.0.11", "boot": "10.3.0.11", "work": "10.2.1.11"}
+THREE = [{"role": "host", "networks": ["host-management", "provisioning", "workload"]}]
+SECURITY = {"open_ports": [{"network": "workload", "tcp": [8000, "20-30"], "udp": [8472]}]}
+BOOT = Network(name="boot", purpose="provisioning", prefix="10.3.0.0/24", vlan=30)
+
+
+def repository(**changes: Any) -> SiteRepository:
+    wanted = blueprint(**{"network": THREE, "security": SECURITY, **changes})
+    return SiteRepository(
+        site=site(dns=("10.9.0.3", "10.1.0.3")),
+        networks=(*networks(), BOOT),
+        racks=(Rack.model_validate({"schema": 1, "name": "r1", "site": "lab", "nodes": [node().to_json()]}),),
+        blueprints={wanted.ref: wanted},
+        addresses=AddressLock(
+            allocations=tuple(Allocation(address=address, network=name, node="lab-1") for name, address in OWN.items())
+        ),
+        tree_digest="sha256:0",
+    )
+
+
+@pytest.fixture(autouse=True)
+def _shipped_templates(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("METALWRIGHT_SITE", str(Path(__file__).parents[3]))
+
+
+def rules_of(desired: SiteRepository) -> tuple[str, dict[str, Any]]:
+    data = node_data(desired, desired.node("lab-1"))
+    files = firewall_files(data["firewall"], data["open_tcp_ports"], data["scraped"], data["zones"])
+    (file,) = rendered_files(files)
+    return file["text"], data
+
+
+def in_network(script: str, rules: str, directory: Path) -> subprocess.CompletedProcess[str]:
+    """``script`` in a network of its own in which ``rules`` are loaded."""
+    (directory / "rules").write_text(rules)
+    line = f"ip link set lo up; nft -f rules && {script}"
+    namespaces = ["unshare", "--map-root-user", "--net", "--mount"]
+    return subprocess.run([*namespaces, "sh", "-c", line], cwd=directory, capture_output=True, text=True, check=False)
+
+
+def wrong(rules: str, data: dict[str, Any], directory: Path) -> list[str]:
+    (check,) = apart_checks(data["zones"], [22, 9100], [])
+    done = in_network(probe_command(check), rules, directory)
+    answers = probe_answers(done.stdout)
+    assert done.returncode == 0, done.stderr
+    assert set(answers) == {way["way"] for way in check["ways"]}, done.stderr
+    return wrong_ways(check, answers)
+
+
+def test_networks_are_kept_apart_and_declared_ports_are_open_on_their_network_alone(tmp_path: Path) -> None:
+    rules, data = rules_of(repository())
+    (check,) = apart_checks(data["zones"], [22, 9100], [])
+    ways = {way["way"]: way["is_open"] for way in check["ways"]}
+    assert {way for way, is_open in ways.items() if is_open} == {
+        "mgmt 10.1.0.11:22", "mgmt 10.1.0.11:9100", "work 10.2.1.11:8000", "work 10.2.1.11:20",
+    }  # fmt: skip
+    assert {"boot 10.1.0.11:22", "boot 10.3.0.11:22", "work 10.1.0.1:9", "work 10.2.1.11:9100"} < ways.keys()
+    assert wrong(rules, data, tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "told"),
+    [
+        ("fib daddr . iif type != { local, broadcast, multicast } drop", "from the network work, 10.1.0.11:22 is open"),
+        ("ip daddr { 10.1.0.11 } ", "from the network boot, 10.3.0.11:22 is open"),
+        ("        drop\n", "from the network boot, 10.1.0.1:9 is open"),
+        ("ip daddr 10.2.1.11 tcp dport { 8000, 20-30 } accept", "from the network work, 10.2.1.11:8000 is closed"),
+    ],
+)
+def test_a_rule_that_is_missing_is_seen_by_what_gets_through(rule: str, told: str, tmp_path: Path) -> None:
+    rules, data = rules_of(repository())
+    assert rule in rules
+    assert told in wrong(rules.replace(rule, ""), data, tmp_path)
+
+
+def test_no_range_of_ports_opens_ssh_and_no_node_connects_to_bmcs(tmp_path: Path) -> None:
+    rules, data = rules_of(repository())
+    lines = [line.strip() for line in rules.splitlines()]
+    opened = lines.index("ip daddr 10.2.1.11 tcp dport { 8000, 20-30 } accept")
+    assert lines.index("tcp dport { 22, 9100 } drop") < opened
+    assert data["zones"]["services"] == {"ip": ["10.9.0.3"], "ip6": []}
+    links = "ip link add bmc type veth peer name far && ip link set bmc up && ip link set far up"
+    links += " && ip address add 10.9.0.9/24 dev bmc"
+    send = (
+        "socket(S, PF_INET, SOCK_DGRAM, 0); connect(S, pack_sockaddr_in(9, inet_aton($ARGV[0])));"
+        ' print send(S, "x", 0) ? "sent" : $!, "\\n"'
+    )
+    ask = f"perl -MSocket -e '{send}'"
+    done = in_network(f"{links}; {ask} 10.9.0.12; {ask} 10.9.0.3", rules, tmp_path)
+    assert done.stdout.splitlines() == ["Operation not permitted", "sent"], done.stderr
+
+
+def test_a_node_with_a_single_network_stays_reachable_as_before() -> None:
+    """The lab: nothing is told apart there, and no address is asked for."""
+    rules, data = rules_of(repository(network=[{"role": "host", "networks": ["host-management"]}], security={}))
+    assert "        tcp dport { 22, 9100 } accept\n" in rules
+    assert not {"fib", "iifkind"} & set(rules.split())
+    assert apart_checks(data["zones"], [22], []) == []
+
+
+def test_the_rules_in_force_are_compared_with_the_file(tmp_path: Path) -> None:
+    rules, _ = rules_of(repository())
+    bind = "touch own; mount --bind rules /etc/nftables.conf"
+    same = in_network(f"{bind}; {LOADED_RULES}", rules, tmp_path)
+    assert rules_in_force(same.stdout) is True, same.stderr
+    other = in_network(f"{bind}; nft add rule inet metalwright input accept; {LOADED_RULES}", rules, tmp_path)
+    assert rules_in_force(other.stdout) is False
+    assert rules_in_force("") is None
