@@ -14,13 +14,14 @@ from metalwright.loading.locks import (
 )
 from metalwright.loading.models import Loaded, load_model, parse_model
 from metalwright.loading.repository import SiteReading, load_site, read_site
-from metalwright.loading.site_files import SitePaths
+from metalwright.loading.site_files import SitePaths, linked_trees
 from metalwright.loading.trees import tree_digest
 
 __all__ = [
     "Loaded",
     "SitePaths",
     "SiteReading",
+    "linked_trees",
     "load_model",
     "load_site",
     "parse_addresses",

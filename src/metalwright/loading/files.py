@@ -25,6 +25,9 @@ _FOREIGN_BOMS = {
 }
 
 
+_ENCODING = "save it as UTF-8 in the editor, or: iconv -f UTF-16 -t UTF-8"
+
+
 def inside(path: Path, root: Path) -> Path:
     """The path, proven to lie in ``root`` after all symbolic links.
 
@@ -68,6 +71,7 @@ def read_bytes(path: Path, *, root: Path | None, max_bytes: int = MAX_FILE_BYTES
             where=str(path),
             expected=f"at most {max_bytes} bytes",
             found=f"{len(data)} or more",
+            hint="files of a site are written by people: this one is something else, or belongs elsewhere",
         )
     return data
 
@@ -89,7 +93,9 @@ def decode_text(data: bytes, path: Path) -> str:
     """
     for bom, name in _FOREIGN_BOMS.items():
         if data.startswith(bom):
-            raise LoadingError("the file is not UTF-8", where=f"{path}:1:1", expected="UTF-8", found=name)
+            raise LoadingError(
+                "the file is not UTF-8", where=f"{path}:1:1", expected="UTF-8", found=name, hint=_ENCODING
+            )
     if b"\0" in data:
         line, column = _line_column(data, data.index(b"\0"))
         raise LoadingError(

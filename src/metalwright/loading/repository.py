@@ -9,7 +9,7 @@ from pathlib import Path
 from metalwright.errors import InvalidFilesError, LoadingError
 from metalwright.loading.checks import ERROR_CHECKS, WARNING_CHECKS, Check
 from metalwright.loading.collection import paused_collection
-from metalwright.loading.site_files import SiteFiles, read_site_files
+from metalwright.loading.site_files import SiteFiles, linked_trees, read_site_files
 from metalwright.loading.trees import tree_digest
 from metalwright.model.repository import SiteRepository
 
@@ -45,6 +45,9 @@ def read_site(root: Path, known_tests: Mapping[str, str | None] | None = None) -
     Raises:
         LoadingError: ``root`` is no site repository.
     """
+    linked = linked_trees(root)
+    if linked:
+        return SiteReading(None, linked, (), 0)
     with paused_collection():
         files = read_site_files(root)
         files.known_tests = known_tests

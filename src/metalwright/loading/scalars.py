@@ -79,8 +79,8 @@ def _written(scalar: Scalar, rest: str) -> str | None:
 
 
 def _as_before(written: str, value: str) -> str:
-    """The value in the quotes of the old one; one that is no simple word gets quotes."""
-    if written.startswith('"') or not _SAFE.fullmatch(value):
+    """The value in the quotes of the old one; one that is no simple word, or reads as nothing, gets quotes."""
+    if written.startswith('"') or not _SAFE.fullmatch(value) or value.lower() == "null":
         return json.dumps(value, ensure_ascii=False)
     return f"'{value}'" if written.startswith("'") else value
 

@@ -22,6 +22,9 @@ from metalwright.model.policies import Policies
 from metalwright.model.rack import Rack
 from metalwright.model.site import Site
 
+SITE_TREES = ("inventory", "blueprints", "deploys", "templates")
+"""The directories that a review reads."""
+
 _M = TypeVar("_M", bound=BaseModel)
 _T = TypeVar("_T")
 _D = TypeVar("_D")
@@ -132,6 +135,21 @@ class SiteFiles:
     known_tests: Mapping[str, str | None] | None = None
 
 
+def linked_trees(root: Path) -> tuple[LoadingError, ...]:
+    """The directories of a site that are links: a revision in git has the link, and not what it leads to."""
+    return tuple(
+        LoadingError(
+            f"{name}/ is a link",
+            where=str(root / name),
+            expected="a directory of the site repository itself",
+            found=f"a link to {(root / name).readlink()}",
+            hint="git keeps the link and not the files: put them here, where they are reviewed",
+        )
+        for name in SITE_TREES
+        if (root / name).is_symlink()
+    )
+
+
 def read_site_files(root: Path) -> SiteFiles:
     """Load every file of a site repository; never raises for what is in them.
 
@@ -202,6 +220,7 @@ class _Reader:
                     where=blueprint.where("name"),
                     expected=str(self.files.paths.blueprint(ref)),
                     found=str(path),
+                    hint="move the file (git mv), or write the name and version of its place into it",
                 )
             )
             self.files.unreadable.add(path)

@@ -14,6 +14,9 @@ RECIPE_TREES = ("deploys", "templates", "inventory/group_data")
 NOT_OF_NODES = ("templates/prometheus", "templates/orchestrator")
 """Inside them, but no part of any node: a threshold of an alert must not void certificates."""
 
+MAX_FILE_BYTES = 1024 * 1024
+"""Of one file of a recipe: each is rendered for every node, twice in a review."""
+
 
 def tree_digest(root: Path, trees: tuple[str, ...] = RECIPE_TREES) -> str:
     """``sha256:…`` over the paths and bytes of all files below ``trees`` (relative to ``root``).
@@ -22,7 +25,7 @@ def tree_digest(root: Path, trees: tuple[str, ...] = RECIPE_TREES) -> str:
     counts as empty.
 
     Raises:
-        LoadingError: an unreadable file, or a link that leads out of ``root``.
+        LoadingError: an unreadable or too large file, or a link that leads out of ``root``.
     """
     total = hashlib.sha256()
     for relative, digest in file_digests(root, trees).items():
@@ -70,6 +73,15 @@ def _refuse(error: OSError) -> None:
 def _file_digest(path: Path) -> bytes:
     try:
         with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").digest()
+            data = stream.read(MAX_FILE_BYTES + 1)
     except OSError as error:
         raise LoadingError("cannot read the file", where=str(path), found=error.strerror) from error
+    if len(data) > MAX_FILE_BYTES:
+        raise LoadingError(
+            "the file is too large to be rendered onto nodes",
+            where=str(path),
+            expected=f"at most {MAX_FILE_BYTES} bytes",
+            found=f"{path.stat().st_size} bytes",
+            hint="templates hold configuration: put data into the image or a package",
+        )
+    return hashlib.sha256(data).digest()

@@ -17,11 +17,12 @@ Part = Literal["patch", "minor", "major"]
 
 
 class Refusal(Frozen):
-    """A rule that the change breaks; ``line`` counts from 1, ``None`` when the whole file is meant."""
+    """A rule that the change breaks; ``line`` and ``column`` count from 1, ``None`` when the whole file is meant."""
 
     rule: str
     file: str
     line: int | None = None
+    column: int | None = None
     what: str
     hint: str | None = None
 

@@ -20,6 +20,7 @@ _AGAIN = (Phase.SOFTWARE, Phase.ACCEPT, Phase.READY)
 
 _DRAINING = ("tests", "drain", "reboot", "re-image", "firmware")
 _OUT_OF_POOL = ("quarantined", "retired", "held")
+_NOT_SERVING = ("quarantined", "retired")
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,6 @@ class _Comparison:
     def node(self, before: tuple[Rack, Node] | None, rack: Rack, node: Node) -> NodeImpact | None:
         """What happens to a node of the head; ``None`` when nothing does."""
         moves = _moves(self.addresses_before.get(node.name, {}), self.addresses_after.get(node.name, {}))
-        gpus = _gpus(self.head, node)
         if before is None:
             return NodeImpact(
                 node=node.name, rack=rack.name, blueprint=node.blueprint, what=("is new: every phase",),
@@ -114,7 +114,7 @@ class _Comparison:
             reboots=_reboots(changes) if acting else 0,
             reimage=acting and any(change.risk == "re-image" for change in changes),
             drain=drain,
-            gpus_out=gpus if drain else 0,
+            gpus_out=_serving_gpus(self.base, old) if drain else 0,
             addresses=moves,
             networks=networks if acting else (),
         )
@@ -182,9 +182,10 @@ def _is_provisioned(node: Node) -> bool:
     return node.state not in _OUT_OF_POOL
 
 
-def _gpus(repository: SiteRepository, node: Node) -> int:
-    gpus = repository.blueprints[node.blueprint].hardware.gpus
-    return gpus.count if gpus is not None else 0
+def _serving_gpus(base: SiteRepository, old: Node) -> int:
+    """The GPUs that the node has before the change: those of a class that it only becomes never served."""
+    gpus = base.blueprints[old.blueprint].hardware.gpus
+    return gpus.count if gpus is not None and old.state not in _NOT_SERVING else 0
 
 
 def _at_once(nodes: tuple[NodeImpact, ...], parallel: int) -> int:

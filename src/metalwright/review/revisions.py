@@ -13,9 +13,7 @@ from git import Commit, GitCommandError, InvalidGitRepositoryError, NoSuchPathEr
 from git.exc import BadName, GitError
 
 from metalwright.errors import LoadingError, UsageError
-
-SITE_TREES = ("inventory", "blueprints", "deploys", "templates")
-"""What a review reads of a revision."""
+from metalwright.loading.site_files import SITE_TREES
 
 _LINK = 0o120000
 MAX_BLOB_BYTES = 64 * 1024 * 1024
@@ -126,6 +124,12 @@ def _write(commit: Commit, prefix: PurePosixPath, target: Path, written: dict[by
     for item in tree:
         if item.name in SITE_TREES and item.type == "tree":
             _write_tree(item, target / item.name, written)
+        elif item.name in SITE_TREES and item.mode == _LINK:
+            _write_link(item, target / item.name)
+
+
+def _write_link(item: Any, path: Path) -> None:
+    path.symlink_to(item.data_stream.read().decode("utf-8", "surrogateescape"))
 
 
 def _write_tree(tree: Any, target: Path, written: dict[bytes, Path]) -> None:
@@ -137,7 +141,7 @@ def _write_tree(tree: Any, target: Path, written: dict[bytes, Path]) -> None:
         if item.type == "tree":
             _write_tree(item, path, written)
         elif item.mode == _LINK:
-            path.symlink_to(item.data_stream.read().decode("utf-8", "surrogateescape"))
+            _write_link(item, path)
         elif item.type == "blob" and item.binsha in written:
             path.hardlink_to(written[item.binsha])
         elif item.type == "blob":

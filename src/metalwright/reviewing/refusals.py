@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from metalwright.errors import LoadingError
-from metalwright.loading import read_blueprint_lock
+from metalwright.loading import linked_trees, read_blueprint_lock
 from metalwright.loading.blueprint_lock import read_records
 from metalwright.model.repository import SiteRepository
 from metalwright.model.review import Refusal
@@ -19,10 +19,14 @@ MOST_REMOVED = 3
 """Nodes that one change may remove where no policy says otherwise."""
 
 
+MEND_IT = "mend it at this place; `metalwright check` says when it is right, and the schema what may stand there"
+"""For errors that say all that there is to say."""
+
+
 def refusal_of(error: LoadingError, root: Path) -> Refusal:
     """An error of a file below ``root``, its place without that directory."""
-    place = re.fullmatch(r"(?P<file>.*?)(:(?P<line>\d+):\d+)?", error.where)
-    file, line = (place["file"], place["line"]) if place is not None else (error.where, None)
+    place = re.fullmatch(r"(?P<file>.*?)(:(?P<line>\d+):(?P<column>\d+))?", error.where)
+    file, line, column = place.group("file", "line", "column") if place is not None else (error.where, None, None)
     details = [f"expected {error.expected}"] if error.expected else []
     details += [f"found {error.found}"] if error.found else []
     what = f"{error.what}: {', '.join(details)}" if details else error.what
@@ -30,8 +34,9 @@ def refusal_of(error: LoadingError, root: Path) -> Refusal:
         rule=error.rule,
         file=relative(file, root),
         line=int(line) if line else None,
+        column=int(column) if column else None,
         what=relative(what, root),
-        hint=relative(error.hint, root) if error.hint else None,
+        hint=relative(error.hint, root) if error.hint else MEND_IT,
     )
 
 
@@ -42,6 +47,8 @@ def relative(text: str, root: Path) -> str:
 
 def broken_locks(base_root: Path, head_root: Path) -> Iterator[Refusal]:
     """Releases of the base that the head takes back or changes."""
+    if linked_trees(head_root):
+        return  # the reading of the head says it
     try:
         before, after = read_blueprint_lock(base_root), read_records(head_root)
     except LoadingError:

@@ -11,7 +11,7 @@ from metalwright.addressing.needs import needs_of
 from metalwright.allocations import reallocate
 from metalwright.checking import accelerator_findings, bios_errors
 from metalwright.errors import AddressError, LoadingError
-from metalwright.loading import SitePaths, SiteReading, read_site
+from metalwright.loading import SitePaths, SiteReading, linked_trees, read_site
 from metalwright.loading.collection import paused_collection
 from metalwright.loading.models import remembered_texts
 from metalwright.model.repository import SiteRepository
@@ -78,7 +78,7 @@ def review_states(base_root: Path, head_root: Path, names: tuple[str, str], give
 
 def _read(root: Path) -> SiteReading | None:
     """``None`` where there is no site, which every error list then says."""
-    if not SitePaths(root).site.exists():
+    if not SitePaths(root).site.exists() and not linked_trees(root):
         return None
     return read_site(root, {name: test.unit for name, test in KNOWN_TESTS.items()})
 

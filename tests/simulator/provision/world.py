@@ -44,6 +44,7 @@ class World:
     demo: DemoSite
     image: Image
     environment: dict[str, str]
+    timeout_s: float = CLI_TIMEOUT_S
 
     def cli(self, *arguments: str, only_runner: bool = False, **environment: str) -> subprocess.CompletedProcess[str]:
         """Run ``metalwright`` to its end, or to its death."""
@@ -54,7 +55,7 @@ class World:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=CLI_TIMEOUT_S,
+            timeout=self.timeout_s,
             check=False,
         )
 
@@ -227,11 +228,11 @@ def world(
         made.lab.down(wipe=True)
 
 
-def add_image(root: Path, source: Path, version: str, file_sha256: str) -> Image:
-    """Take an image called ``tiny`` into the site's catalogue, vouched for by the site."""
+def add_image(root: Path, source: Path, version: str, file_sha256: str, name: str = "tiny") -> Image:
+    """Take an image into the site's catalogue, vouched for by the site."""
     provenance = Provenance(signer=site_image_signer(root / ".metalwright"), comment="made by a test")
     catalogue = ImageCatalogue(SitePaths(root).images)
-    return catalogue.add(source, name="tiny", version=version, file_sha256=file_sha256, provenance=provenance)
+    return catalogue.add(source, name=name, version=version, file_sha256=file_sha256, provenance=provenance)
 
 
 def _lab_spec(demo: DemoSite, options: Options) -> LabSpec:

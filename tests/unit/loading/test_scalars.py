@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
@@ -50,6 +50,7 @@ def test_two_values_of_one_line_are_both_replaced() -> None:
     assert "{mac: '52:54:00:00:00:0b', serial: longer-than-before}   # in one line" in made
 
 
+@example("Null")
 @given(st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Zl", "Zp")), min_size=1, max_size=20))
 def test_whatever_a_bmc_says_is_read_back_as_it_was(value: str) -> None:
     made = parse_model(replaced({("parts", 0, "serial"): value}), Parts, Path("f.yaml")).model

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -12,11 +11,9 @@ from tests.unit.review.fleet import GIVEN, NOW, POLICIES, edit, new_version, wri
 from metalwright.errors import LoadingError, UsageError
 from metalwright.loading import load_site, read_blueprint_lock
 from metalwright.model.blueprint import Blueprint
-from metalwright.model.review import Review
 from metalwright.releasing import bump, new_class, release_versions, retire_version
 from metalwright.review.differences import moved_part, next_version
 from metalwright.review.rules import RULES, rule_of
-from metalwright.review.sarif import render_sarif
 from metalwright.reviewing import Circumstances, review_states
 
 
@@ -129,16 +126,3 @@ def test_a_freeze_counts_only_in_its_time_and_a_change_of_rules_is_judged_by_the
     calm = review_states(site, head, ("b", "h"), Circumstances(now=NOW + timedelta(days=60)))
     assert {item.name: item.verdict for item in calm.policies}["quiet-weeks"] == "pass"
     assert any("judged by the rules as they were" in line for line in calm.warnings)
-
-
-def test_sarif_names_rule_file_and_line(site: Path, tmp_path: Path) -> None:
-    head = tmp_path / "head"
-    write_fleet(head)
-    edit(head, "inventory/networks.yaml", "vlan: 30", "vlan: 4095")
-    review = review_states(site, head, ("base", "head"), GIVEN)
-    (result,) = json.loads(render_sarif(review))["runs"][0]["results"]
-    place = result["locations"][0]["physicalLocation"]
-    assert (result["level"], place["artifactLocation"]["uri"], place["region"]["startLine"]) == (
-        "error", "inventory/networks.yaml", 4,
-    )  # fmt: skip
-    assert Review.model_validate_json(review.model_dump_json(by_alias=True)) == review

@@ -33,7 +33,7 @@ def _tests(blueprint: Loaded[Blueprint], known: Mapping[str, str | None] | None)
     for index, test in enumerate(blueprint.model.acceptance):
         where = partial(blueprint.where, "acceptance", index, "test")
         if test.test in seen:
-            yield LoadingError(f"acceptance test {test.test} is listed twice", where=where())
+            yield LoadingError(f"acceptance test {test.test} is listed twice", where=where(), hint="keep one of them")
         seen.add(test.test)
         if known is None:
             continue
@@ -45,6 +45,7 @@ def _tests(blueprint: Loaded[Blueprint], known: Mapping[str, str | None] | None)
                 where=blueprint.where("acceptance", index, "unit" if test.unit is not None else "floor"),
                 expected=known[test.test] or "no unit, hence no floor",
                 found=test.unit or "a floor without a unit",
+                hint="compute the floor again in the test's own unit",
             )
 
 
@@ -66,6 +67,7 @@ def _workloads(blueprint: Loaded[Blueprint]) -> Iterator[LoadingError]:
                 where=where(),
                 expected=f"{' or '.join(proofs)} with a floor under acceptance",
                 found=", ".join(sorted(judged)) or "none",
+                hint="a class that promises a workload proves it: docs/reference/acceptance-tests.md lists the tests",
             )
 
 
@@ -86,7 +88,9 @@ def _parts(blueprint: Loaded[Blueprint]) -> Iterator[LoadingError]:
                 hint="ports are numbered within their role, from 0",
             )
         elif cable.port in seen:
-            yield LoadingError(f"the port {cable.port} is plugged into two places", where=where())
+            yield LoadingError(
+                f"the port {cable.port} is plugged into two places", where=where(), hint="a port takes one cable"
+            )
         seen.add(cable.port)
     sections = sorted(set(Hardware.model_fields) - {"alternates"})
     for section in blueprint.model.hardware.alternates:
@@ -131,6 +135,7 @@ def _boot(blueprint: Loaded[Blueprint]) -> Iterator[LoadingError]:
             where=blueprint.where("software", "accelerator"),
             expected="boot.secure_boot: false, or no accelerator",
             found=f"{model.software.accelerator.vendor} {model.software.accelerator.driver}",
+            hint="nodes with GPUs start without Secure Boot",
         )
     if model.software.kernel_args:
         yield LoadingError(
@@ -138,6 +143,7 @@ def _boot(blueprint: Loaded[Blueprint]) -> Iterator[LoadingError]:
             where=blueprint.where("software", "kernel_args"),
             expected="none here; cmdline in the image's recipe",
             found=" ".join(model.software.kernel_args),
+            hint="put them into the recipe of the image and build it again: `metalwright image build`",
         )
 
 
@@ -169,7 +175,11 @@ def _rollback(files: SiteFiles, blueprint: Loaded[Blueprint]) -> Iterator[Loadin
         return
     ref = f"{blueprint.model.name}@{previous}"
     if ref == blueprint.model.ref:
-        yield LoadingError("a blueprint cannot roll back to itself", where=blueprint.where("rollback", "previous"))
+        yield LoadingError(
+            "a blueprint cannot roll back to itself",
+            where=blueprint.where("rollback", "previous"),
+            hint="name the version before it, or leave previous out",
+        )
     elif ref not in files.blueprints and files.paths.blueprint(ref) not in files.unreadable:
         versions = [
             other.model.version for other in files.blueprints.values() if other.model.name == blueprint.model.name

@@ -82,6 +82,7 @@ def _overlaps(loaded: Loaded[Networks]) -> Iterator[LoadingError]:
                 where=second,
                 expected="prefixes that share no address",
                 found=f"{prefix} ({first}) and {later}",
+                hint="give one of them another prefix; `metalwright addresses allocate` then moves its nodes",
             )
 
 
@@ -102,6 +103,7 @@ def _slices(files: SiteFiles, loaded: Loaded[Networks]) -> Iterator[LoadingError
                     f"network {network.name}: the slices of {one[1].rack} and {other[1].rack} overlap",
                     where=loaded.where("networks", index, "per_rack", other[0], "prefix"),
                     found=f"{one[1].prefix} and {other[1].prefix}",
+                    hint="each rack needs a part of its own",
                 )
 
 
@@ -110,7 +112,8 @@ def _purposes(files: SiteFiles, loaded: Loaded[Networks]) -> Iterator[LoadingErr
     if files.racks:
         for purpose in BASE_PURPOSES:
             if purpose not in known:
-                yield LoadingError(f"no network has the purpose {purpose}", where=loaded.where("networks"))
+                hint = "every site has it: BMCs and hosts get their addresses there"
+                yield LoadingError(f"no network has the purpose {purpose}", where=loaded.where("networks"), hint=hint)
     used = {node.blueprint for _, _, node in each_node(files)}
     for ref in sorted(used & files.blueprints.keys()):
         blueprint = files.blueprints[ref]

@@ -123,4 +123,5 @@ def _port_roles(files: SiteFiles, rack: Loaded[Rack], index: int, node: Node) ->
                 where=rack.where("nodes", index, "ports", number, "role"),
                 expected=f"at most {roles[port.role]}",
                 found=str(sum(1 for item in node.ports if item.role == port.role)),
+                hint="count the ports of that role on the machine; hardware.nics of the blueprint says how many",
             )

@@ -44,6 +44,7 @@ def check_cords(files: SiteFiles) -> Iterator[LoadingError]:
                         f"node {node.name}: feed {cord.feed} has one phase, so a cord on it names none",
                         where=rack.where("nodes", index, "cords", number, "phase"),
                         found=cord.phase,
+                        hint="leave phase out, or say phases: 3 of the feed if it has three",
                     )
 
 
@@ -78,6 +79,7 @@ def warn_of_single_feeds(files: SiteFiles) -> Iterator[LoadingError]:
                     f"node {node.name} hangs on feed {names.pop()} alone and stops with it",
                     where=rack.where("nodes", index, "cords"),
                     expected="cords on two feeds",
+                    hint="plug its second cord into another feed, and declare it",
                 )
 
 

@@ -39,7 +39,11 @@ def _any_unreadable(files: SiteFiles) -> bool:
 def _names(files: SiteFiles, rack: Loaded[Rack]) -> Iterator[LoadingError]:
     if rack.path.stem != rack.model.name:
         yield LoadingError(
-            "a rack file is named as its rack", where=rack.where("name"), expected=rack.path.stem, found=rack.model.name
+            "a rack file is named as its rack",
+            where=rack.where("name"),
+            expected=rack.path.stem,
+            found=rack.model.name,
+            hint="rename the file (git mv), or write the name of the file here",
         )
     if files.site is not None and rack.model.site != files.site.model.name:
         yield LoadingError(
@@ -64,6 +68,7 @@ def _units(files: SiteFiles, rack: Loaded[Rack]) -> Iterator[LoadingError]:
                 where=rack.where("nodes", index, "unit"),
                 expected=f"units up to {rack.model.height_u}",
                 found=f"units {node.unit} to {top}",
+                hint="a lower unit, another rack, or another height_u of the rack, or of hardware.chassis",
             )
         clash = next((taken[unit] for unit in range(node.unit, top + 1) if unit in taken), None)
         if clash is not None:
@@ -72,6 +77,7 @@ def _units(files: SiteFiles, rack: Loaded[Rack]) -> Iterator[LoadingError]:
                 where=rack.where("nodes", index, "unit"),
                 expected="free units",
                 found=f"units {node.unit} to {top} meet {clash[0]}, see {rack.where('nodes', clash[1], 'unit')}",
+                hint="look at the rack: a unit is the lowest that a server fills, counted from the bottom",
             )
         for unit in range(node.unit, top + 1):
             taken.setdefault(unit, (node.name, index))
