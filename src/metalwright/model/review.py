@@ -88,11 +88,12 @@ class NodeImpact(Frozen):
 class FileChange(Frozen):
     """A rendered file that differs: a unified diff from ``node``'s, and how many nodes get the like.
 
-    ``written_by``: the phase that puts it on the node; ``image`` waits for the next writing of the disk.
+    ``written_by``: the phase that puts it on the node; ``image`` waits for the next writing of the disk. ``export``: a
+    person does, and it goes to no node; ``path`` is the command that writes it.
     """
 
     path: str
-    written_by: Literal["image", "software"]
+    written_by: Literal["image", "software", "export"]
     node: str
     nodes: Count
     diff: str

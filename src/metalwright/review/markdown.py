@@ -19,6 +19,7 @@ _NONE = "–"
 _FILES_NOTES = {
     "software": "Written to running nodes by the software phase:",
     "image": "Written together with the disk: a running node keeps its own until it is rebuilt.",
+    "export": "What a DHCP server is told, once somebody exports it again:",
 }
 _GPUS_NOTE = "- GPUs out: the acceptance tests run again and need the whole node, so the workload has to leave"
 _VERDICTS = {"pass": "pass", "fail": "**FAIL**", "open": "**open**"}
@@ -204,12 +205,10 @@ def _file(item: FileChange) -> str:
     shown = lines[:_DIFF_LINES]
     if len(lines) > len(shown):
         shown.append(f"… {len(lines) - len(shown)} more lines")
+    whose = f" of {item.node}" if item.node else ""
     others = f", and the like on {_count(item.nodes - 1, 'other node')}" if item.nodes > 1 else ""
     body = "\n".join(shown)
-    return (
-        f"<details><summary><code>{item.path}</code> of {item.node}{others}</summary>\n\n"
-        f"```diff\n{body}\n```\n\n</details>"
-    )
+    return f"<details><summary><code>{item.path}</code>{whose}{others}</summary>\n\n```diff\n{body}\n```\n\n</details>"
 
 
 def _policies(review: Review) -> list[str]:

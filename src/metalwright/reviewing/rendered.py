@@ -17,6 +17,7 @@ from metalwright.model.review import FileChange, NodeImpact, SiteChange
 from metalwright.node_files import NETWORKS, node_data, node_files
 from metalwright.review.groups import group_nodes
 from metalwright.review.impact import Impact
+from metalwright.reviewing.diffs import unified_diff
 from metalwright.templates import render
 
 RENDERED_ONE_BY_ONE = 200
@@ -95,7 +96,7 @@ def with_files(
     files = []
     for (key, _), members in shown.items():
         first = members[0]
-        diff = _diff(before[first].get(key, ""), after[first].get(key, ""))
+        diff = unified_diff(before[first].get(key, ""), after[first].get(key, ""))
         written_by: Literal["image", "software"] = "image" if key[0] is Phase.IMAGE else "software"
         files.append(FileChange(path=key[1], written_by=written_by, node=first, nodes=len(members), diff=diff))
     return tuple(marked), tuple(files)
@@ -114,11 +115,6 @@ def recipe_changes(base_root: Path, head_root: Path, nodes: int) -> Iterator[Sit
 
 def _changed(before: dict[Key, str], after: dict[Key, str]) -> tuple[Key, ...]:
     return tuple(key for key in dict.fromkeys((*before, *after)) if before.get(key) != after.get(key))
-
-
-def _diff(before: str, after: str) -> str:
-    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=1)
-    return "\n".join(list(lines)[2:])
 
 
 def _kind(before: str, after: str, node: str) -> str:

@@ -20,6 +20,7 @@ from metalwright.review.impact import Impact, assess
 from metalwright.review.policies import judge
 from metalwright.review.revisions import checked_out
 from metalwright.reviewing.circumstances import Circumstances
+from metalwright.reviewing.exports import dhcp_changes
 from metalwright.reviewing.refusals import broken_locks, refusal_of, relative, too_many_removals, wrong_versions
 from metalwright.reviewing.rendered import recipe_changes, render_both, with_files
 
@@ -68,7 +69,7 @@ def review_states(base_root: Path, head_root: Path, names: tuple[str, str], give
         site=(*impact.site, *recipe),
         nodes=nodes,
         gpus_out_at_once=impact.gpus_out_at_once,
-        files=files,
+        files=(*files, *dhcp_changes(before, after, base_root, head_root)),
         policies=_policies(before, after, impact, given),
         warnings=(*warnings, *_address_warnings(before, after, given), *_policy_warnings(before, after)),
         unknown=tuple(_unknown(impact, given)),

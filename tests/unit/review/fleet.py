@@ -83,7 +83,7 @@ def write_fleet(root: Path) -> None:
     box = BLUEPRINT.replace("name: gpu", "name: box").replace("  gpus: {count: 8, vendor: nvidia, model: H100}\n", "")
     _write(root, "blueprints/box/1.0.0.yaml", box)
     skeleton = skeleton_root()
-    for path in [*skeleton.glob("templates/[sn]*/*.j2"), *skeleton.glob("blueprints/registries/**/*.json")]:
+    for path in [*skeleton.glob("templates/[dsn]*/*.j2"), *skeleton.glob("blueprints/registries/**/*.json")]:
         _write(root, str(path.relative_to(skeleton)), path.read_text(encoding="utf-8"))
     release(root, ["gpu@1.0.0", "box@1.0.0"])
     allocate_addresses(root, TODAY)
