@@ -11,14 +11,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from metalwright.accelerators.packages import POLICY_UNIT, accelerator_data
+from metalwright.model.audit_rules import audit_rules
 from metalwright.model.blueprint import Blueprint, Software
 from metalwright.model.package import (
     AGENT_PACKAGES,
     PackagePin,
     agent_ports,
-    called_packages,
-    package_pins,
+    blueprint_pins,
     served_ports,
+    unpinned_packages,
 )
 from metalwright.model.rack import Node
 from metalwright.model.repository import SiteRepository
@@ -31,6 +32,7 @@ KEYRING = "/etc/apt/keyrings/metalwright.asc"
 
 KEYS_DIRECTORY = "/etc/ssh/authorized_keys.d"
 FIREWALL_RULES = "/etc/nftables.conf"
+AUDIT_RULES = "/etc/audit/rules.d/50-metalwright.rules"
 NETWORKS = "/etc/systemd/network"
 SYSCTL_SETTINGS = "/etc/sysctl.d/90-metalwright.conf"
 GOVERNOR_UNIT = "metalwright-cpu-governor.service"
@@ -80,13 +82,14 @@ def node_data(repository: SiteRepository, node: Node) -> dict[str, Any]:
         "blueprint": node.blueprint,
         "ntp_servers": list(site.ntp),
         "admins": [admin.to_json() for admin in site.admins],
-        "package_pins": [pin.to_json() for pin in package_pins(blueprint.software)],
+        "package_pins": [pin.to_json() for pin in blueprint_pins(blueprint)],
         "agents": dict(sorted(blueprint.software.agents.items())),
-        "called_packages": list(called_packages(blueprint.software)),
+        "called_packages": list(unpinned_packages(blueprint)),
         "labels": node_labels(repository, node),
         "accelerator": accelerator_data(blueprint),
         "firewall": blueprint.security.firewall,
         "zones": zones(repository, node.name),
+        "audit_rules": audit_data(blueprint),
         **runtime_data(blueprint.software),
         "patches": blueprint.security.patches,
         "kernel_args": list(blueprint.software.kernel_args),
@@ -124,6 +127,7 @@ def node_files(data: Data) -> Iterator[NodeFile]:
     yield from sshd_files()
     yield from monitoring_files(data.get("agents", {}))
     yield from label_files(data.get("labels", {}))
+    yield from audit_files(data.get("audit_rules"))
     yield from firewall_files(
         data["firewall"], data["open_tcp_ports"], data.get("scraped", NOBODY), data.get("zones", NO_ZONES)
     )
@@ -245,6 +249,18 @@ def label_files(labels: Data) -> Iterator[NodeFile]:
     """Where the node stands and what it is, for programs on it and for its kubelet."""
     yield NodeFile("labels.j2", "/etc/metalwright/labels", {"labels": labels})
     yield NodeFile("kubelet.env.j2", "/etc/metalwright/kubelet.env", {"labels": labels})
+
+
+def audit_data(blueprint: Blueprint) -> list[str] | None:
+    """The rules of the kernel's audit; None where the blueprint asks for none."""
+    audit = blueprint.security.audit
+    return list(audit_rules(audit.subjects)) if audit is not None else None
+
+
+def audit_files(rules: Sequence[str] | None) -> Iterator[NodeFile]:
+    """What auditd loads at every boot."""
+    if rules is not None:
+        yield NodeFile("audit.rules.j2", AUDIT_RULES, {"rules": rules}, mode="640")
 
 
 def firewall_files(

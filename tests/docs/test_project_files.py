@@ -35,6 +35,7 @@ def test_every_file_of_running_nodes_is_in_the_table_that_a_review_reads() -> No
         "apt_sources": ["deb x"],
         "ntp_servers": (),
         "admins": admins,
+        "audit_rules": ["x"],
         "agents": dict.fromkeys(AGENT_PACKAGES, "1.0"),
     }
     kernel = {"sysctl": {}, "cpu_governor": "performance", "patches": "none"}

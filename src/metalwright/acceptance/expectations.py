@@ -14,9 +14,10 @@ from metalwright.acceptance.links import Link
 from metalwright.acceptance.platform_checks import platform_checks
 from metalwright.matching.memory import module_size_gib
 from metalwright.matching.witnesses import witness_of
+from metalwright.model.audit_rules import AUDIT_UNIT, audit_rules
 from metalwright.model.blueprint import Blueprint, Hardware, Software
 from metalwright.model.image import Image, Stamp
-from metalwright.model.package import SSH_PORT, PackagePin, agent_ports, package_pins, served_ports
+from metalwright.model.package import SSH_PORT, PackagePin, agent_ports, blueprint_pins, package_pins, served_ports
 from metalwright.model.rack import Node
 from metalwright.model.site import Site
 from metalwright.node_files import FIREWALL_RULES
@@ -73,6 +74,7 @@ def expectations(
         "user": [{"id": user.name, **user.to_json()} for user in site.admins],
         "sshd": [{"id": key, "value": value} for key, value in SSHD_SETTINGS.items()],
         **_reachable(blueprint, firewall),
+        "audit_rules": _audit(blueprint),
         **_hardware(blueprint, node),
         **_better_witnesses(blueprint, deferred),
         **platform_checks(blueprint, node, isolation),
@@ -104,6 +106,11 @@ def _reachable(blueprint: Blueprint, firewall: Firewall | None) -> dict[str, lis
     }
 
 
+def _audit(blueprint: Blueprint) -> list[dict[str, Any]]:
+    audit = blueprint.security.audit
+    return [{"id": "loaded", "rules": list(audit_rules(audit.subjects))}] if audit is not None else []
+
+
 def required_tests(expected: Mapping[str, Any]) -> tuple[str, ...]:
     """The names that must have a result, ``kind:id`` (measured tests: their own name)."""
     return tuple(check_name(kind, item["id"]) for kind, items in expected["checks"].items() for item in items)
@@ -117,11 +124,12 @@ def check_name(kind: str, check_id: str) -> str:
 def _units(blueprint: Blueprint) -> list[str]:
     setup = accelerator_setup(blueprint)
     named = [pin.unit for pin in package_pins(blueprint.software) if pin.unit is not None]
-    return [*BASE_UNITS, *named, *(setup.units if setup is not None else ())]
+    audit = [AUDIT_UNIT] if blueprint.security.audit is not None else []
+    return [*BASE_UNITS, *named, *audit, *(setup.units if setup is not None else ())]
 
 
 def _pins(blueprint: Blueprint) -> tuple[PackagePin, ...]:
-    return (*package_pins(blueprint.software), *accelerator_pins(blueprint))
+    return (*blueprint_pins(blueprint), *accelerator_pins(blueprint))
 
 
 def _kernel(image: Image | None) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from metalwright.model.audit_rules import our_rules
 from metalwright.model.base import Frozen, normal_mac
 
 LSBLK = "lsblk --json --bytes --output NAME,TYPE,SIZE,TRAN,SERIAL,WWN,RO,RM,MOUNTPOINTS"
@@ -114,6 +115,33 @@ def rules_in_force(text: str) -> bool | None:
     """Whether the loaded rules are those of the file, from :data:`LOADED_RULES`; None when the node does not tell."""
     found = dict(re.findall(r"^rules-(loaded|written):([0-9a-f]{64})$", text, re.MULTILINE))
     return found["loaded"] == found["written"] if len(found) == 2 else None
+
+
+AUDIT_STATE = (
+    'said=$(auditctl -l 2>&1) && echo "$said" | sed "s/^/audit-rule:/" || echo "audit-refused:$said"; '
+    'auditctl -s 2>/dev/null | sed -n "s/^enabled /audit-enabled:/p"; echo audit-end'
+)
+"""The command whose output :func:`audit_state` reads."""
+
+
+class AuditState(Frozen):
+    """``rules`` of ours that the kernel has; ``is_enabled``: it heeds them. ``refusal``: why it does not tell."""
+
+    rules: tuple[str, ...] = ()
+    is_enabled: bool = False
+    refusal: str | None = None
+
+
+def audit_state(text: str) -> AuditState | None:
+    """From :data:`AUDIT_STATE`; None when that did not run to its end."""
+    if "audit-end" not in text.splitlines():
+        return None
+    refused = re.findall("^audit-refused:(.*)$", text, re.MULTILINE)
+    if refused:
+        return AuditState(refusal=refused[0] or "auditctl fails without a word")
+    rules = our_rules("\n".join(re.findall("^audit-rule:(.*)$", text, re.MULTILINE)))
+    is_enabled = bool(re.search("^audit-enabled:[12]$", text, re.MULTILINE))
+    return AuditState(rules=rules, is_enabled=is_enabled)
 
 
 def chrony_servers(sources_csv: str) -> set[str]:

@@ -19,7 +19,7 @@ from metalwright.imaging.packages import PACKAGES_DIRECTORY, fetch_packages, mir
 from metalwright.loading import SitePaths
 from metalwright.loading.repository import load_site
 from metalwright.model.blueprint import Blueprint
-from metalwright.model.package import called_packages, package_pins
+from metalwright.model.package import blueprint_pins, unpinned_packages
 from metalwright.model.repository import SiteRepository
 
 
@@ -60,12 +60,12 @@ def _mirror(cli: CliContext, blueprint: Blueprint, key: PackageKey) -> dict[str,
     image = ImageCatalogue(SitePaths(cli.site).images).get(blueprint.image.name, blueprint.image.version)
     suite = load_recipe(cli.site / "templates", blueprint.image.name).suite
     fetched = fetch_packages(
-        (*package_pins(blueprint.software), *accelerator_pins(blueprint)),
+        (*blueprint_pins(blueprint), *accelerator_pins(blueprint)),
         cache_dir() / PACKAGES_DIRECTORY,
         sources=read_apt_sources(suite),
         installed=image.packages,
         called=(
-            *called_packages(blueprint.software),
+            *unpinned_packages(blueprint),
             *packages_beside(blueprint, image.packages),
             *tool_packages(blueprint),
         ),

@@ -8,6 +8,7 @@ from pyinfra.api import deploy
 from metalwright.acceptance.expectations import BASE_UNITS
 from metalwright.deploys.accelerator import accelerator
 from metalwright.deploys.access import access
+from metalwright.deploys.audit import audit
 from metalwright.deploys.firewall import firewall
 from metalwright.deploys.kernel import kernel
 from metalwright.deploys.labels import labels
@@ -33,6 +34,7 @@ def software() -> None:
     patches()
     time_synchronisation()
     access()
+    audit()
     monitoring()
     labels()
     networks()

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from metalwright.model.audit_rules import AUDIT_PACKAGE
 from metalwright.model.base import Frozen, Text, VersionText
-from metalwright.model.blueprint import Agent, Software
+from metalwright.model.blueprint import Agent, Blueprint, Software
 
 SSH_PORT = 22
 _REPACKED = re.compile(r"[~+.](ds|dfsg|repack|debian)[0-9.]*$")
@@ -84,6 +85,20 @@ def agent_ports(software: Software) -> dict[Agent, int]:
 def called_packages(software: Software) -> tuple[str, ...]:
     """Packages that the agents of the blueprint call, at any version."""
     return tuple(sorted({name for agent in software.agents for name in AGENT_PACKAGES[agent].calls}))
+
+
+def blueprint_pins(blueprint: Blueprint) -> tuple[PackagePin, ...]:
+    """The Debian packages of container runtime, agents and audit."""
+    audit = blueprint.security.audit
+    own = (PackagePin(name=AUDIT_PACKAGE, version=audit.version),) if audit and audit.version else ()
+    return (*package_pins(blueprint.software), *own)
+
+
+def unpinned_packages(blueprint: Blueprint) -> tuple[str, ...]:
+    """Packages that the blueprint needs at any version: those that its agents call, and auditd without a version."""
+    audit = blueprint.security.audit
+    own = {AUDIT_PACKAGE} if audit is not None and audit.version is None else set()
+    return tuple(sorted({*called_packages(blueprint.software), *own}))
 
 
 def upstream_versions(debian_version: str) -> tuple[str, ...]:

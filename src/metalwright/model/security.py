@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from metalwright.model.base import Frozen
+from metalwright.model.base import Frozen, VersionText
 from metalwright.model.purpose import NetworkPurpose
 
 LAST_PORT = 65535
@@ -41,6 +41,21 @@ class OpenPorts(Frozen):
         return self
 
 
+AuditSubject = Literal["identity", "sudo", "sshd", "modules", "time", "mounts", "privileged"]
+AUDIT_SUBJECTS: tuple[AuditSubject, ...] = ("identity", "sudo", "sshd", "modules", "time", "mounts", "privileged")
+
+
+class Audit(Frozen):
+    """The kernel's audit, kept by auditd. Without ``version`` the package is the one that the node's sources offer.
+
+    ``subjects``: what is watched: files of accounts, sudo's, sshd's; loading of modules, changes of time, mounts,
+    and programs that make a person root.
+    """
+
+    version: VersionText | None = None
+    subjects: tuple[AuditSubject, ...] = Field(default=AUDIT_SUBJECTS, min_length=1)
+
+
 class Security(Frozen):
     """Posture of the operating system."""
 
@@ -48,3 +63,4 @@ class Security(Frozen):
     firewall: Literal["default-deny", "none"] = "default-deny"
     open_ports: tuple[OpenPorts, ...] = ()
     patches: Literal["security-except-pinned", "none"] = "security-except-pinned"
+    audit: Audit | None = None

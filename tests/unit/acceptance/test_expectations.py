@@ -99,6 +99,17 @@ def test_a_blueprint_without_a_firewall_expects_none() -> None:
     assert not {"firewall", "firewall_rules", "networks_apart"} & set(expected["checks"])
 
 
+def test_a_declared_audit_expects_its_rules_and_its_daemon() -> None:
+    checks = expectations(
+        blueprint(security={"audit": {"subjects": ["sudo"]}}), node(), site=site(), links=LINKS, stamp=stamp()
+    )["checks"]
+    (loaded,) = checks["audit_rules"]
+    assert loaded["rules"][0] == "-w /etc/sudoers -p wa -k metalwright-sudo"
+    assert {"id": "auditd", "unit": "auditd.service"} in checks["service"]
+    plain = expectations(blueprint(), node(), site=site(), links=LINKS, stamp=stamp())["checks"]
+    assert "audit_rules" not in plain
+
+
 def test_declared_ports_may_listen_and_the_rules_must_be_those_that_were_rendered() -> None:
     wanted = blueprint(security={"open_ports": [{"network": "workload", "tcp": [8000, "30000-30010"], "udp": [1]}]})
     rules = Firewall("a" * 64, NO_ZONES)

@@ -72,6 +72,7 @@ CHAIN = {"family": "inet", "table": "metalwright", "name": "input", "hook": "inp
 ROOT = {"target": "/", "fstype": "ext4", "options": "rw,relatime"}
 IN_FORCE = f"rules-loaded:{'0' * 64}\nrules-written:{'0' * 64}\n"
 APART = {"network": "work", "prefix": "10.2.0.0/22", "address": "10.2.1.11", "length": 22, "neighbour": "10.2.0.1"}
+AUDIT_RULE = "-w /etc/passwd -p wa -k metalwright-identity"
 PCI = "0x10de 0x030200\n"
 
 
@@ -174,6 +175,16 @@ CASES: dict[str, Case] = {
             "a second key": {"getent": "op", "cat": "ssh-ed25519 A\nssh-rsa B\n", "sudo": "NOPASSWD: ALL"},
             "no key": {"getent": "op", "cat": "\n", "sudo": "NOPASSWD: ALL"},
             "no sudo": {"getent": "op", "cat": "ssh-ed25519 A\n", "sudo": "(ALL) ALL"},
+        },
+    ),
+    "audit_rules": Case(
+        {"rules": [AUDIT_RULE]},
+        {"auditctl": f"audit-rule:{AUDIT_RULE}\naudit-enabled:1\naudit-end\n"},
+        {
+            "off": {"auditctl": f"audit-rule:{AUDIT_RULE}\naudit-enabled:0\naudit-end\n"},
+            "no rule": {"auditctl": "audit-rule:No rules\naudit-enabled:1\naudit-end\n"},
+            "another": {"auditctl": f"audit-rule:{AUDIT_RULE}x\naudit-enabled:1\naudit-end\n"},
+            "refused": {"auditctl": "audit-refused:Operation not permitted\naudit-end\n"},
         },
     ),
     "sshd": Case(

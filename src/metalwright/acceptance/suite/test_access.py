@@ -6,6 +6,8 @@ from typing import Any
 
 from testinfra.host import Host
 
+from metalwright.acceptance.readings import AUDIT_STATE, audit_state
+
 KEYS = "/etc/ssh/authorized_keys.d/%s"
 
 
@@ -17,6 +19,18 @@ def test_user(host: Host, check: dict[str, Any]) -> None:
     assert keys.rc == 0, f"{name} has no keys in {KEYS % name}"
     assert [line for line in keys.stdout.splitlines() if line] == check["authorized_keys"]
     assert "NOPASSWD: ALL" in host.check_output("sudo --non-interactive --list --other-user %s", name), "no sudo"
+
+
+def test_audit_rules(host: Host, check: dict[str, Any], unknown: Any) -> None:
+    """The kernel has every rule and heeds them. A system that may not ask the kernel is no proof."""
+    told = host.run(AUDIT_STATE)
+    state = audit_state(told.stdout)
+    if told.rc != 0 or state is None or state.refusal is not None:
+        unknown(f"the kernel's audit cannot be asked: {state.refusal if state else told.stderr.strip()[:200]}")
+        return
+    missing = [rule for rule in check["rules"] if rule not in state.rules]
+    assert not missing, f"{len(missing)} of {len(check['rules'])} rules are not loaded: {'; '.join(missing[:3])}"
+    assert state.is_enabled, "the rules are loaded, the kernel's audit is off"
 
 
 def test_sshd(check: dict[str, Any], sshd: dict[str, str]) -> None:
