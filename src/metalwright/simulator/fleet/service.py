@@ -1,10 +1,13 @@
-"""The listener of a fleet: one socket on all of loopback; the destination address of a connection picks the BMC."""
+"""The listeners of a fleet: one port, a socket for each BMC, whose address picks the BMC."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import gc
+import resource
+import socket
 import ssl
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -27,7 +30,8 @@ from metalwright.simulator.service.pace import Pace
 from metalwright.simulator.service.tls import ensure_certificate, server_context, write_pem
 from metalwright.simulator.threads import in_thread
 
-ANY = "0.0.0.0"  # noqa: S104 - all of 127.0.0.0/8; the acceptor turns away what no BMC lives at
+_ANY = "0.0.0.0"  # noqa: S104 - only bound to find a port that is free on all of 127.0.0.0/8, never listened on
+_SPARE_DESCRIPTORS = 1024
 _LINGER_S = 0.3
 _CERTIFICATES = 64
 _START_TIMEOUT_S = 60.0
@@ -60,7 +64,10 @@ class Fleet:
         self._leaving: set[asyncio.Task[None]] = set()
 
     def add(self, identity: Identity, tree: Tree, groups: Sequence[FaultGroup] = ()) -> TreeBmc:
-        """Make one BMC; faults of the groups that mean it are in force at once."""
+        """Make one BMC that listens; faults of the groups that mean it are in force at once.
+
+        Raises :class:`LabError` when its address is taken.
+        """
         routes = self._routes.get(id(tree))
         if routes is None:
             routes = self._routes[id(tree)] = TreeRoutes(tree)
@@ -68,6 +75,7 @@ class Fleet:
         bmc.pace = Pace(self.manner.latency_s, self.manner.in_flight, refuse=self.manner.refuses)
         bmc.expands = self.manner.expands
         self.bmcs[identity.address] = bmc
+        self._listen(identity.address)
         bmc.mover = _Move(self, identity.address)
         for group in groups:
             if group.fits(identity, tree.name):
@@ -83,13 +91,21 @@ class Fleet:
                 self._doors[bmc.address] = self._make_door(bmc, renew=True)
 
     async def start(self, port: int = 0) -> None:
-        """Listen; raises :class:`LabError` when the port is taken."""
+        """Find a port for all; raises :class:`LabError` when it is taken."""
         self._server = web.Server(self._handle, request_factory=_make_request, access_log=None)
         try:
-            self.port = self._acceptor.listen(ANY, port)
+            with socket.socket() as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind((_ANY, port))
+                self.port = probe.getsockname()[1]
         except OSError as error:
-            hint = "another program listens there; --port names another one"
-            raise LabError("the BMCs cannot listen", where=f"port {port}", found=str(error), hint=hint) from error
+            raise _taken(f"port {port}", error) from error
+
+    def _listen(self, address: str) -> None:
+        try:
+            self._acceptor.listen(address, self.port)
+        except OSError as error:
+            raise _taken(f"{address}:{self.port}", error) from error
 
     async def stop(self) -> None:
         """Close the listener, all connections and all work."""
@@ -110,6 +126,7 @@ class Fleet:
         """A BMC answers at another address; the old one stays for a moment."""
         if new in self.bmcs:
             raise OSError(f"address {new} is taken")
+        self._acceptor.listen(new, self.port)
         self.bmcs[new] = self.bmcs[old]
         if old in self._doors:
             self._doors[new] = self._doors[old]
@@ -119,6 +136,7 @@ class Fleet:
 
     async def _leave(self, address: str) -> None:
         await asyncio.sleep(_LINGER_S)
+        self._acceptor.leave(address)
         self.bmcs.pop(address, None)
         self._doors.pop(address, None)
 
@@ -167,6 +185,22 @@ class Fleet:
         return server_context(path), path.read_bytes()
 
 
+def _taken(where: str, error: OSError) -> LabError:
+    hint = "another program listens there; --port names another one"
+    if error.errno == errno.EMFILE:
+        hint = "each BMC needs a file of its own; ulimit -n allows more"
+    return LabError("the BMCs cannot listen", where=where, found=str(error), hint=hint)
+
+
+def allow_sockets(count: int) -> None:
+    """Let this process open a socket for each of ``count`` BMCs, and connections beside, as far as the system does."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = count + _SPARE_DESCRIPTORS
+    if soft < wanted:
+        top = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (top, hard))
+
+
 class _Move:
     """What a BMC calls when its address changes."""
 
@@ -208,6 +242,7 @@ async def running_fleet(
     groups: Sequence[FaultGroup] = (),
 ) -> AsyncIterator[Fleet]:
     """Run a fleet in this event loop; ``port`` 0 takes a free one, the same for all."""
+    allow_sockets(len(bmcs))
     with tempfile.TemporaryDirectory(prefix="fleet-") as folder:
         fleet = Fleet(Path(folder), manner)
         await fleet.start(port)

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from metalwright.simulator.faults import Faults
 
 _BACKLOG = 4096
+_AT_ONCE = 64
+_RETRY_S = 0.01
 _HANDSHAKE_TIMEOUT_S = 20.0
 
 
@@ -29,12 +31,14 @@ class Door:
 
 
 class Acceptor:
-    """One listening socket. ``find_door`` gets the destination address; None: nobody lives there."""
+    """Listening sockets, one an address: where nobody lives, a connection is refused as it is at a real empty address.
+
+    ``find_door`` gets the destination address of a connection; None: whoever lived there has just left.
+    """
 
     def __init__(self, find_door: Callable[[str], Door | None]) -> None:
         self._find_door = find_door
-        self._socket: socket.socket | None = None
-        self._loop: asyncio.Task[None] | None = None
+        self._sockets: dict[str, socket.socket] = {}
         self._greetings: set[asyncio.Task[None]] = set()
 
     def listen(self, address: str, port: int) -> int:
@@ -48,33 +52,47 @@ class Acceptor:
         except OSError:
             listening.close()
             raise
-        self._socket = listening
-        self._loop = asyncio.create_task(self._accept(listening))
+        self._sockets[address] = listening
+        self._watch(listening)
         taken: int = listening.getsockname()[1]
         return taken
 
+    def leave(self, address: str) -> None:
+        """Listen there no more; connections that are open stay."""
+        listening = self._sockets.pop(address, None)
+        if listening is not None:
+            asyncio.get_running_loop().remove_reader(listening)
+            listening.close()
+
     async def stop(self) -> None:
-        """Close the socket and give up connections that are still in their handshake."""
-        tasks = [*self._greetings, *([self._loop] if self._loop is not None else [])]
-        self._loop = None
+        """Close all sockets and give up connections that are still in their handshake."""
+        for address in list(self._sockets):
+            self.leave(address)
+        tasks = list(self._greetings)
         for task in tasks:
             task.cancel()
         for task in tasks:
             with contextlib.suppress(asyncio.CancelledError):
                 await task
-        if self._socket is not None:
-            self._socket.close()
-            self._socket = None
 
-    async def _accept(self, listening: socket.socket) -> None:
+    def _watch(self, listening: socket.socket) -> None:
+        if listening.fileno() >= 0:
+            asyncio.get_running_loop().add_reader(listening, self._accept, listening)
+
+    def _accept(self, listening: socket.socket) -> None:
+        """Take the connections that wait; where no descriptor is free, look again in a moment."""
         loop = asyncio.get_running_loop()
-        while True:
+        for _ in range(_AT_ONCE):
             try:
-                connection, _ = await loop.sock_accept(listening)
-            except OSError:  # the peer went away, or no descriptor is free
-                await asyncio.sleep(0.01)
-                continue
-            task = asyncio.create_task(self._greet(connection))
+                connection, _ = listening.accept()
+            except (BlockingIOError, ConnectionAbortedError):
+                return
+            except OSError:
+                loop.remove_reader(listening)
+                loop.call_later(_RETRY_S, self._watch, listening)
+                return
+            connection.setblocking(False)
+            task = loop.create_task(self._greet(connection))
             self._greetings.add(task)
             task.add_done_callback(self._greetings.discard)
 
