@@ -65,7 +65,7 @@ def simulate(
     manner = Manner(latency_ms / 1000, in_flight, when_busy == "503", log, expand)
     groups = read_faults(faults) if faults is not None else []
     ensure_loopback_up()
-    asyncio.run(_run(cli, bmcs, manner, groups, (port, control_port)))
+    asyncio.run(_run(cli, bmcs, manner, groups, (port, control_port), faults))
 
 
 def _captures(path: Path) -> list[Tree]:
@@ -88,12 +88,15 @@ async def _run(
     manner: Manner,
     groups: Sequence[FaultGroup],
     ports: tuple[int, int],
+    faults: Path | None,
 ) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
     async with running_fleet(bmcs, port=ports[0], manner=manner, groups=groups) as fleet:
+        for text in fleet.misaimed(groups):
+            cli.err.print(f"warning: {faults}: {text}", markup=False, highlight=False, soft_wrap=True)
         control = Control(fleet)
         control_port = await control.start(CONTROL_ADDRESS, ports[1])
         _announce(cli, fleet, bmcs, control_port)

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.simulator.fleet.direct import Direct
 
 from metalwright.errors import LabError
+from metalwright.redfish.inventory import CapturedTree, read_reports
 from metalwright.simulator.faults import Fault
-from metalwright.simulator.fleet.plan import place
+from metalwright.simulator.fleet.aiming import misaimed, misaimed_groups
+from metalwright.simulator.fleet.binding import TreeRoutes
+from metalwright.simulator.fleet.plan import FaultGroup, place
 from metalwright.simulator.fleet.service import Fleet, fleet_in_thread
-from metalwright.simulator.profiles import load_profile
+from metalwright.simulator.fleet.tree import Identity, Tree
+from metalwright.simulator.profiles import NAMES, load_profile
 from metalwright.simulator.recipes import faults_of, recipes
+from metalwright.simulator.rules import apply_edits
 
 CATALOGUES = Path(__file__).parents[2] / "failures"
 ELSEWHERE = {"IN-11", "IN-12", "DI-02", "DI-03", "DI-04"}
@@ -85,3 +92,66 @@ def test_the_other_recipes_are_in_force(name: str, fleet: Fleet, server: Direct)
 def test_a_recipe_takes_no_details() -> None:
     with pytest.raises(LabError, match="a recipe takes no details"):
         faults_of(Fault(name="rt-04", times=2))
+
+
+HOSTS = [name for name in NAMES if not name.startswith("power-shelf")]
+NO_GPU = {("cpu-node-hpe", "in-05")}
+"""A machine without the part that the failure is about."""
+
+
+def bodies_of(tree: Tree, name: str = "") -> dict[str, Any]:
+    """What the tree answers to GETs, with the edits of a recipe."""
+    bodies = {path: tree.body(path, Identity(1, "127.0.0.1")) for path in tree.texts}
+    for fault in recipes()[name] if name else ():
+        for path in bodies:
+            if fault.fits("GET", path) or fault.fits("GET", f"{path}/"):
+                bodies[path] = apply_edits(bodies[path], fault.do.edit)
+    return bodies
+
+
+@pytest.mark.parametrize("profile", HOSTS)
+def test_each_recipe_about_inventory_and_discovery_changes_what_this_profile_answers(profile: str) -> None:
+    tree = load_profile(profile).tree
+    before = bodies_of(tree)
+    names = {name for name in recipes() if name[:2] in ("in", "di")}
+    idle = {name for name in names if bodies_of(tree, name) == before}
+    assert {(profile, name) for name in idle} == {item for item in NO_GPU if item[0] == profile}
+
+
+@pytest.mark.parametrize("profile", [name for name in HOSTS if name != "cpu-node-hpe"])
+@pytest.mark.parametrize("name", ["in-05", "in-06"])
+def test_the_last_gpu_of_this_profile_is_absent_however_its_maker_calls_it(profile: str, name: str) -> None:
+    tree = load_profile(profile).tree
+    (whole,) = asyncio.run(read_reports(CapturedTree(bodies_of(tree)), parts=frozenset({"gpus"})))
+    (less,) = asyncio.run(read_reports(CapturedTree(bodies_of(tree, name)), parts=frozenset({"gpus"})))
+    assert whole.gpus is not None
+    assert less.gpus == whole.gpus[:-1]
+
+
+def test_a_fault_whose_path_nothing_has_is_told() -> None:
+    kinds = [TreeRoutes(load_profile("power-shelf-delta").tree)]
+    why = misaimed(Fault(name="rule", path="/Systems/1$"), kinds)
+    assert why == "rule: path '/Systems/1$' matches no URI of power-shelf-delta"
+    assert misaimed(Fault(name="in-10"), kinds) is not None
+    assert misaimed(Fault(name="in-13"), kinds) is None
+    for path in ("/Chassis/[^/]+/?$", "/Accounts/7$", "/Sessions/[^/]+$", "Manager.Reset", "^/redfish/v1/$"):
+        assert misaimed(Fault(name="rule", path=path), kinds) is None, path
+
+
+def test_what_another_fault_adds_to_an_answer_is_aimed_at() -> None:
+    kinds = [TreeRoutes(load_profile("h100-8x-supermicro").tree)]
+    adds, answers = recipes()["in-16"]
+    assert misaimed(answers, kinds) is not None
+    assert misaimed(answers, kinds, [adds]) is None
+
+
+def test_a_group_of_a_fault_file_that_misses_is_told_with_its_place() -> None:
+    tree = load_profile("power-shelf-delta").tree
+    bmcs, routes = place("127.91.17.8/30", [(tree, 1)], 1), {id(tree): TreeRoutes(tree)}
+    groups = [
+        FaultGroup(bmcs=["all"], faults=[Fault(name="rule", path="/Chassis/"), Fault(name="rule", path="/Bios$")]),
+        FaultGroup(bmcs=[7], faults=[Fault(name="slow")]),
+    ]
+    first, second = misaimed_groups(groups, bmcs, routes)
+    assert first.startswith("0.faults.1: rule: path '/Bios$'")
+    assert second == "1.bmcs: no BMC is meant by 7"

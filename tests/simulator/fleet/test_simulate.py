@@ -67,7 +67,9 @@ def simulate(*arguments: str) -> Iterator[Running]:
 
 def test_it_serves_many_bmcs_and_ends_cleanly_at_sigterm(tmp_path: Path) -> None:
     faults = tmp_path / "faults.yaml"
-    faults.write_text("- {bmcs: [2], faults: [{name: rule, path: redfish/v1$, do: {status: 503}}]}\n")
+    faults.write_text(
+        "- {bmcs: [2], faults: [{name: rule, path: redfish/v1$, do: {status: 503}}, {name: rule, path: /v9$}]}\n"
+    )
     profiles = ["--profile", "cpu-node-hpe:3", "--profile", "power-shelf-delta"]
     with simulate("--prefix", "127.91.32.0/28", "--count", "6", *profiles, "--faults", str(faults)) as fleet:
         assert (fleet.count, fleet.first, fleet.last) == (6, "127.91.32.1", "127.91.32.6")
@@ -81,7 +83,9 @@ def test_it_serves_many_bmcs_and_ends_cleanly_at_sigterm(tmp_path: Path) -> None
         fleet.process.send_signal(signal.SIGTERM)
         assert fleet.process.wait(20) == 0
         assert fleet.process.stderr is not None
-        assert fleet.process.stderr.read() == ""
+        assert re.findall("warning: .*", fleet.process.stderr.read()) == [
+            f"warning: {faults}: 0.faults.1: rule: path '/v9$' matches no URI of power-shelf-delta"
+        ]
 
 
 def test_the_control_port_watches_and_misleads(tmp_path: Path) -> None:
@@ -104,6 +108,8 @@ def test_the_control_port_watches_and_misleads(tmp_path: Path) -> None:
         assert fleet.control_port("GET", "/counters")[1]["requests"] == 3
         assert fleet.control_port("GET", "/bmcs/127.0.0.99")[0] == 404
         assert fleet.control_port("POST", f"{path}/faults", {"name": "gremlins"})[0] == 400
+        missed = fleet.control_port("POST", f"{path}/faults", {"name": "rule", "path": "Systems"})
+        assert missed == (200, {"warnings": ["rule: path 'Systems' matches no URI of box"]})
         fleet.process.send_signal(signal.SIGINT)
         assert fleet.process.wait(20) == 0
 

@@ -74,6 +74,16 @@ class TreeRoutes:
         for act in self.bindings.power_on:
             act(bmc)
 
+    def uris(self) -> list[str]:
+        """Every path that is there from the first: resources, actions, services."""
+        fixed = [route.path for route in self._services.routes if "{" not in route.path]
+        return [*self.tree.texts, *self.bindings.creates, *fixed]
+
+    def growing(self) -> set[str]:
+        """The last segments of collections whose members come and go: ``Sessions/``, ``Accounts/``, ``Entries/``."""
+        members = [route.path.partition("/{")[0] for route in self._services.routes if "{" in route.path]
+        return {f"{path.rstrip('/').rpartition('/')[2]}/" for path in (*members, self.bindings.log) if path}
+
     def find(self, path: str) -> tuple[Route, dict[str, str]]:
         """The route of a path; raises :class:`~metalwright.simulator.service.answers.Refusal` (404)."""
         if path.startswith(self._at_services):

@@ -7,7 +7,7 @@ GET    /bmcs/ADDRESS/log             the BMC's own events
 GET    /bmcs/ADDRESS/requests        the last requests, secrets masked
 GET    /bmcs/ADDRESS/counters        requests by "METHOD path", logins, open sessions, most in flight
 GET    /bmcs/ADDRESS/truth           what the profile says is in the machine
-POST   /bmcs/ADDRESS/faults          put one fault in force (ADDRESS may be "all")
+POST   /bmcs/ADDRESS/faults          put one fault in force (ADDRESS may be "all"); "warnings": it can never bite
 GET    /bmcs/ADDRESS/faults          those in force
 DELETE /bmcs/ADDRESS/faults          behave again
 DELETE /bmcs/ADDRESS/requests        forget the records and counters
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from pydantic import ValidationError
 
 from metalwright.errors import LabError
 from metalwright.simulator.faults import Fault
+from metalwright.simulator.fleet.aiming import misaimed
 from metalwright.simulator.fleet.bmc import TreeBmc
 from metalwright.simulator.fleet.service import Fleet
 from metalwright.simulator.fleet.truth import fill_truth
@@ -133,11 +135,12 @@ class Control:
         bmcs = self._many(request)
         try:
             fault = Fault.model_validate(await request.json())
+            why = misaimed(fault, {id(bmc.tree_routes): bmc.tree_routes for bmc in bmcs}.values(), _in_force(bmcs))
             for bmc in bmcs:
                 self.fleet.set_fault(bmc, fault)
         except (ValidationError, LabError, ValueError) as error:
             return web.json_response({"error": str(error)}, status=400)
-        return web.json_response({})
+        return web.json_response({"warnings": [why]} if why is not None else {})
 
     async def _clear_faults(self, request: web.Request) -> web.Response:
         for bmc in self._many(request):
@@ -168,6 +171,10 @@ def _line(address: str, bmc: TreeBmc) -> dict[str, Any]:
         "logins": bmc.traffic.logins,
         "open_sessions": bmc.gate.open_sessions,
     }
+
+
+def _in_force(bmcs: Sequence[TreeBmc]) -> list[Fault]:
+    return [fault for bmc in bmcs for fault in bmc.system.faults.active()]
 
 
 def _faults_of(bmc: TreeBmc) -> list[dict[str, Any]]:

@@ -19,6 +19,7 @@ from aiohttp import web
 
 from metalwright.errors import LabError
 from metalwright.simulator.faults import Fault
+from metalwright.simulator.fleet.aiming import misaimed_groups
 from metalwright.simulator.fleet.binding import TreeRoutes
 from metalwright.simulator.fleet.bmc import TreeBmc
 from metalwright.simulator.fleet.plan import FaultGroup
@@ -89,6 +90,11 @@ class Fleet:
             bmc.system.faults.set(each.name, **each.model_dump(exclude={"name"}, exclude_unset=True))
             if each.name == "certificate-changed":
                 self._doors[bmc.address] = self._make_door(bmc, renew=True)
+
+    def misaimed(self, groups: Sequence[FaultGroup]) -> list[str]:
+        """The faults of these groups that can never bite at the BMCs that they mean."""
+        bmcs = [(bmc.identity, bmc.tree_routes.tree) for bmc in self.bmcs.values()]
+        return list(misaimed_groups(groups, bmcs, self._routes))
 
     async def start(self, port: int = 0) -> None:
         """Find a port for all; raises :class:`LabError` when it is taken."""
