@@ -17,9 +17,11 @@ from metalwright.acceptance.offline import acceptance_errors, floor_warnings
 from metalwright.allocations import reallocate
 from metalwright.bios import find_problems
 from metalwright.errors import AddressError, LoadingError
+from metalwright.firmware.offline import component_doubts
 from metalwright.imaging.boot_chain import boot_chain_errors
 from metalwright.lifecycle.boot_method import barred_methods
 from metalwright.loading import SitePaths, SiteReading, load_model, read_site
+from metalwright.loading.blueprint_lock import read_blueprint_lock
 from metalwright.loading.collection import paused_collection
 from metalwright.model.blueprint import Blueprint
 from metalwright.model.image import Image
@@ -42,20 +44,23 @@ def _examine(root: Path, today: date) -> SiteReading:
     if reading.repository is None:
         return reading
     paths, stacks = SitePaths(root), accelerator_findings(SitePaths(root), reading.repository, today)
+    components = firmware_findings(paths, reading.repository)
     errors = [
         *bios_errors(paths, reading.repository),
         *boot_chain_errors(paths, reading.repository),
         *stacks.errors,
+        *components.errors,
         *acceptance_errors(paths, reading.repository),
         *boot_errors(paths, reading.repository),
     ]
-    warnings = [*reading.warnings, *stacks.warnings, *floor_warnings(paths, reading.repository)]
+    warnings = [*reading.warnings, *stacks.warnings, *components.warnings, *floor_warnings(paths, reading.repository)]
     try:
         warnings += _behind(SitePaths(root), reading.repository, today)
     except AddressError as error:
         errors.append(LoadingError(error.what, where=error.where, found=error.found, hint=error.hint))
     repository = None if errors else reading.repository
-    return replace(reading, repository=repository, errors=tuple(errors), warnings=tuple(warnings))
+    notes = (*reading.notes, *bios_notes(paths, reading.repository))
+    return replace(reading, repository=repository, errors=tuple(errors), warnings=tuple(warnings), notes=notes)
 
 
 def _behind(paths: SitePaths, repository: SiteRepository, today: date) -> Iterator[LoadingError]:
@@ -69,14 +74,14 @@ def _behind(paths: SitePaths, repository: SiteRepository, today: date) -> Iterat
         )
 
 
-class StackFindings(NamedTuple):
-    """Driver stacks that cannot work, and what is not known of the others."""
+class Findings(NamedTuple):
+    """What cannot work, and what is not known of the rest."""
 
     errors: tuple[LoadingError, ...]
     warnings: tuple[LoadingError, ...]
 
 
-def accelerator_findings(paths: SitePaths, repository: SiteRepository, today: date) -> StackFindings:
+def accelerator_findings(paths: SitePaths, repository: SiteRepository, today: date) -> Findings:
     """Every blueprint's driver stack against the compatibility table."""
     errors: list[LoadingError] = []
     warnings: list[LoadingError] = []
@@ -88,7 +93,23 @@ def accelerator_findings(paths: SitePaths, repository: SiteRepository, today: da
         for item in found:
             error = _stack_error(item, source.where(*item.loc))
             (errors if item.level == "refused" else warnings).append(error)
-    return StackFindings(tuple(errors), tuple(warnings))
+    return Findings(tuple(errors), tuple(warnings))
+
+
+def firmware_findings(paths: SitePaths, repository: SiteRepository) -> Findings:
+    """Names of components in every blueprint, against those that BMCs are known to have and the site's own images."""
+    errors: list[LoadingError] = []
+    warnings: list[LoadingError] = []
+    catalogued = {image.component for release in repository.firmware for image in release.images}
+    for ref, blueprint in sorted(repository.blueprints.items()):
+        doubts = tuple(component_doubts(blueprint, catalogued))
+        source = load_model(paths.blueprint(ref), Blueprint, root=paths.root) if doubts else None
+        for doubt in doubts:
+            where = source.where(*doubt.loc, key=doubt.loc[0] == "firmware") if source is not None else ""
+            error = LoadingError(doubt.what, where=where, expected=doubt.expected, found=doubt.found, hint=doubt.hint)
+            error.rule = "firmware"
+            (errors if doubt.level == "refused" else warnings).append(error)
+    return Findings(tuple(errors), tuple(warnings))
 
 
 def _stack_error(item: Incompatibility, where: str) -> LoadingError:
@@ -120,6 +141,36 @@ def bios_errors(paths: SitePaths, repository: SiteRepository) -> Iterator[Loadin
             for error in _bios_of(paths, ref, blueprint, registry_path):
                 error.rule = "bios"
                 yield error
+
+
+def bios_notes(paths: SitePaths, repository: SiteRepository) -> Iterator[LoadingError]:
+    """Profiles that nothing here can judge, one note a registry: of blueprints in use, and of those not yet released.
+
+    A blueprint that is released and unused can neither change nor do harm.
+    """
+    in_use: dict[str, str] = {}
+    for node in repository.nodes():
+        if node.state != "retired":
+            in_use.setdefault(node.blueprint, node.name)
+    released = read_blueprint_lock(paths.root)
+    told: set[str] = set()
+    for ref, blueprint in sorted(repository.blueprints.items(), key=lambda item: (item[0] not in in_use, item[0])):
+        profile = blueprint.bios
+        if profile is None or profile.registry in told or (ref in released and ref not in in_use):
+            continue
+        if paths.registry(profile.registry).exists():
+            continue
+        told.add(profile.registry)
+        count = len(profile.attributes)
+        note = LoadingError(
+            f"{count} BIOS attribute{'s' * (count != 1)} of {ref} not judged: the site does not have their registry",
+            where=load_model(paths.blueprint(ref), Blueprint, root=paths.root).where("bios", "registry"),
+            expected=f"the file {paths.registry(profile.registry)}",
+            found="none; the BMC's own registry judges them before anything is written",
+            hint=f"metalwright bios registry pull {in_use.get(ref, 'NODE')}, on a node with this BIOS version",
+        )
+        note.rule = "bios"
+        yield note
 
 
 def boot_errors(paths: SitePaths, repository: SiteRepository) -> Iterator[LoadingError]:

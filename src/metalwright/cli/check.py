@@ -29,7 +29,8 @@ def check(
 ) -> int:
     """Check the site repository: every file, lock and cross reference, with no network and no hardware.
 
-    Exit 0: valid. Exit 2: something is wrong; everything is listed, each with file:line:column.
+    Exit 0: valid. Exit 2: something is wrong; everything is listed, each with file:line:column. A note says what could
+    not be judged here, and what would change that; it never fails, not even under --strict.
     """
     cli: CliContext = context.obj
     reading = examine(cli.site, date.today())
@@ -45,14 +46,17 @@ def _print(cli: CliContext, reading: SiteReading) -> None:
         typer.echo(f"error: {error}\n")
     for warning in reading.warnings:
         typer.echo(f"warning: {warning}\n")
+    for note in reading.notes:
+        typer.echo(f"note: {note}\n")
     if reading.repository is None:
         typer.echo(f"{_count(len(reading.errors), 'error')} in {cli.site / 'inventory'} and its neighbours", err=True)
         return
     repository = reading.repository
+    notes = f", {_count(len(reading.notes), 'note')}" if reading.notes else ""
     nodes, racks, blueprints = len(repository.nodes()), len(repository.racks), len(repository.blueprints)
     typer.echo(
         f"{repository.site.name}: {_count(racks, 'rack')}, {_count(nodes, 'node')}, "
-        f"{_count(blueprints, 'blueprint')}, {_count(len(reading.warnings), 'warning')}: valid"
+        f"{_count(blueprints, 'blueprint')}, {_count(len(reading.warnings), 'warning')}{notes}: valid"
     )
 
 
@@ -67,6 +71,7 @@ def _as_json(reading: SiteReading) -> dict[str, Any]:
         "files": reading.files,
         "errors": _problems(reading.errors),
         "warnings": _problems(reading.warnings),
+        "notes": _problems(reading.notes),
     }
 
 

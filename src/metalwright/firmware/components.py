@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,17 @@ COMPONENTS: Mapping[str, re.Pattern[str]] = {
     name: re.compile("|".join(f"(?:{part})" for part in parts), re.IGNORECASE) for name, parts in _RULES.items()
 }
 """Component → the whole id or name of its entries, as seen on Dell, HPE, Supermicro, NVIDIA, Cray and OpenBMC."""
+
+
+def near_component(name: str) -> str | None:
+    """The component that a name seems to mean and does not spell. A name with a digit is that of one entry."""
+    if name in COMPONENTS or any(character.isdigit() for character in name):
+        return None
+    return next(iter(get_close_matches(name, COMPONENTS, n=1, cutoff=NEAR)), None)
+
+
+NEAR = 0.74
+"""Two letters changed places, or one too many: ``bois``, ``bmcc``."""
 
 
 def entries_of(component: str, items: Iterable[Installed]) -> tuple[Installed, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from metalwright.errors import InvalidFilesError, LoadingError
-from metalwright.loading.checks import ERROR_CHECKS, WARNING_CHECKS, Check
+from metalwright.loading.checks import ERROR_CHECKS, NOTE_CHECKS, WARNING_CHECKS, Check
 from metalwright.loading.collection import paused_collection
 from metalwright.loading.site_files import SiteFiles, linked_trees, read_site_files
 from metalwright.loading.trees import tree_digest
@@ -16,12 +16,16 @@ from metalwright.model.repository import SiteRepository
 
 @dataclass(frozen=True)
 class SiteReading:
-    """Outcome of reading a site: the repository if it is valid, all errors, all warnings, files read."""
+    """Outcome of reading a site: the repository if it is valid, all errors, all warnings, files read.
+
+    ``notes`` say what could not be judged; they are never counted against a site.
+    """
 
     repository: SiteRepository | None
     errors: tuple[LoadingError, ...]
     warnings: tuple[LoadingError, ...]
     files: int
+    notes: tuple[LoadingError, ...] = ()
 
 
 def load_site(root: Path) -> SiteRepository:
@@ -53,16 +57,17 @@ def read_site(root: Path, known_tests: Mapping[str, str | None] | None = None) -
         files.known_tests = known_tests
         errors = [*files.errors, *_found(ERROR_CHECKS, files)]
         warnings = tuple(_found(WARNING_CHECKS, files))
+        notes = tuple(_found(NOTE_CHECKS, files))
         digest = _tree_digest(root, errors)
         repository = None if errors else _repository(files, digest)
-    return SiteReading(repository, tuple(errors), warnings, files.read)
+    return SiteReading(repository, tuple(errors), warnings, files.read, notes)
 
 
 def _found(checks: Iterable[Check], files: SiteFiles) -> Iterator[LoadingError]:
     """What the checks find, each error with the name of its check."""
     for check in checks:
         for error in check(files):
-            error.rule = check.__name__.removeprefix("check_").removeprefix("warn_of_")
+            error.rule = check.__name__.removeprefix("check_").removeprefix("warn_of_").removeprefix("note_")
             yield error
 
 

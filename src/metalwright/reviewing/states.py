@@ -9,7 +9,7 @@ from metalwright.acceptance.catalogue import KNOWN_TESTS
 from metalwright.acceptance.offline import acceptance_errors, floor_warnings
 from metalwright.addressing.needs import needs_of
 from metalwright.allocations import reallocate
-from metalwright.checking import accelerator_findings, bios_errors
+from metalwright.checking import accelerator_findings, bios_errors, bios_notes, firmware_findings
 from metalwright.errors import AddressError, LoadingError
 from metalwright.loading import SitePaths, SiteReading, linked_trees, read_site
 from metalwright.loading.collection import paused_collection
@@ -49,11 +49,16 @@ def review_states(base_root: Path, head_root: Path, names: tuple[str, str], give
     impact = assess(before, after)
     errors, warnings = _new_warnings(base, head, base_root, head_root)
     stacks = accelerator_findings(SitePaths(head_root), after, given.now.date())
+    components = firmware_findings(SitePaths(head_root), after)
     wrong_tests = acceptance_errors(SitePaths(head_root), after)
-    found = (*bios_errors(SitePaths(head_root), after), *stacks.errors, *wrong_tests, *errors)
+    found = (*bios_errors(SitePaths(head_root), after), *stacks.errors, *components.errors, *wrong_tests, *errors)
     refused += [refusal_of(error, head_root) for error in found]
     known = accelerator_findings(SitePaths(base_root), before, given.now.date()).warnings
     warnings += _added(stacks.warnings, known, base_root, head_root)
+    known = firmware_findings(SitePaths(base_root), before).warnings
+    warnings += _added(components.warnings, known, base_root, head_root)
+    notes, known_notes = bios_notes(SitePaths(head_root), after), bios_notes(SitePaths(base_root), before)
+    warnings += _added(notes, tuple(known_notes), base_root, head_root)
     low, known_low = floor_warnings(SitePaths(head_root), after), floor_warnings(SitePaths(base_root), before)
     warnings += _added(low, tuple(known_low), base_root, head_root)
     refused += [*wrong_versions(before, after), *too_many_removals(before, impact, given)]

@@ -47,13 +47,13 @@ def test_a_new_site_is_valid_and_warns_of_the_examples_that_only_its_owner_can_r
     assert cli(site, "check") == 0
     out = capsys.readouterr().out
     assert "inventory/site.yaml:21:9: the SSH key of operator is the example of a new site" in out
-    assert "inventory/racks/rack-1.yaml:18:13: the serial of gpu-1 is the example of a new site" in out
-    assert "2 warnings: valid" in out
+    assert "inventory/racks/rack-1.yaml:29:13: the serial of gpu-1 is the example of a new site" in out
+    assert "2 warnings, 1 note: valid" in out
     assert cli(site, "check", "--strict") == 2
     fill_in(site)
     capsys.readouterr()
     assert cli(site, "check", "--strict") == 0
-    assert "0 warnings: valid" in capsys.readouterr().out
+    assert "0 warnings, 1 note: valid" in capsys.readouterr().out
 
 
 def test_a_new_site_keeps_state_and_images_out_of_git(site: Path) -> None:
@@ -120,6 +120,19 @@ def test_check_refuses_bios_attributes_that_the_registry_at_hand_refuses(
     out = capsys.readouterr().out
     assert f"{path}:{line}:5: this BIOS would refuse it: SysProfile has no value 'performance'" in out
     assert "did you mean 'Performance'?" in out
+
+
+def test_a_note_is_printed_and_never_fails(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fill_in(site)
+    capsys.readouterr()
+    assert cli(site, "check", "--strict") == 0
+    out = capsys.readouterr().out
+    path = site / "blueprints/gpu-h100-8x/1.0.0.yaml"
+    line = next(number for number, text in enumerate(path.read_text().splitlines(), 1) if "registry:" in text)
+    assert f"note: {path}:{line}:13: 6 BIOS attributes of gpu-h100-8x@1.0.0 not judged" in out
+    assert "hint: metalwright bios registry pull gpu-1, on a node with this BIOS version" in out
+    (note,) = read_json(capsys, site, "check", "--strict", "--json")["notes"]
+    assert (note["file"], note["line"]) == (str(path), line)
 
 
 @pytest.mark.parametrize(

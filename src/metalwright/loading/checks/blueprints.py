@@ -12,19 +12,17 @@ from metalwright.loading.site_files import SiteFiles
 from metalwright.model.blueprint import Blueprint, Hardware
 from metalwright.model.workloads import WORKLOAD_TESTS
 
-_MOVING_VERSIONS = ("latest", "stable", "edge", "nightly", "main", "master", "head")
 _EXPORTER_OF: Mapping[str, str] = {"dcgm_exporter": "nvidia", "amd_metrics_exporter": "amd"}
 
 
 def check_blueprints(files: SiteFiles) -> Iterator[LoadingError]:
-    """Tests, workloads, parts, boot chain, versions and the way back."""
+    """Tests, workloads, parts, boot chain and the way back."""
     for blueprint in files.blueprints.values():
         yield from _tests(blueprint, files.known_tests)
         yield from _workloads(blueprint)
         yield from _parts(blueprint)
         yield from _exporters(blueprint)
         yield from _boot(blueprint)
-        yield from _versions(blueprint)
         yield from _rollback(files, blueprint)
 
 
@@ -145,28 +143,6 @@ def _boot(blueprint: Loaded[Blueprint]) -> Iterator[LoadingError]:
             found=" ".join(model.software.kernel_args),
             hint="put them into the recipe of the image and build it again: `metalwright image build`",
         )
-
-
-def _versions(blueprint: Loaded[Blueprint]) -> Iterator[LoadingError]:
-    software, image = blueprint.model.software, blueprint.model.image
-    pins: list[tuple[tuple[str, ...], str]] = [(("image", "version"), image.version)]
-    pins += [(("software", "agents", name), version) for name, version in software.agents.items()]
-    if software.container_runtime is not None:
-        pins.append((("software", "container_runtime", "version"), software.container_runtime.version))
-    if software.accelerator is not None:
-        stack = software.accelerator.model_dump(
-            include={"driver", "subnet_manager", "container_toolkit", "dcgm", "rocm"}
-        )
-        pins += [(("software", "accelerator", key), version) for key, version in stack.items() if version is not None]
-    for loc, version in pins:
-        if version.lower() in _MOVING_VERSIONS:
-            yield LoadingError(
-                f"{'.'.join(loc)} names a version that moves",
-                where=blueprint.where(*loc),
-                expected="an exact version",
-                found=version,
-                hint="what is reviewed must be what is applied",
-            )
 
 
 def _rollback(files: SiteFiles, blueprint: Loaded[Blueprint]) -> Iterator[LoadingError]:

@@ -48,6 +48,20 @@ def check_cords(files: SiteFiles) -> Iterator[LoadingError]:
                     )
 
 
+def check_budgets(files: SiteFiles) -> Iterator[LoadingError]:
+    """A server draws no more than all of its power supplies deliver; racks are judged by the nodes in them."""
+    for blueprint in files.blueprints.values():
+        budget, psus = blueprint.model.power, blueprint.model.hardware.psus
+        if budget is None or psus is None or psus.watts is None or budget.max_w <= psus.count * psus.watts:
+            continue
+        yield LoadingError(
+            "the server would draw more than its power supplies deliver",
+            where=blueprint.where("power", "max_w"),
+            expected=f"at most {psus.count * psus.watts} W ({psus.count} × {psus.watts} W in hardware.psus)",
+            found=f"{budget.max_w} W",
+        )
+
+
 def warn_of_power(files: SiteFiles) -> Iterator[LoadingError]:
     """Each rack at full load: with all feeds, with any one of them lost, by phase; and its cooling.
 
