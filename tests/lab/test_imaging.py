@@ -57,8 +57,12 @@ class Machine:
     seconds: dict[str, float] = field(default_factory=dict)
     firmware: Firmware | None = None
     signed: SignedBoot | None = None
+    faults: dict[str, Path] = field(default_factory=dict)
+    """Disk file → configuration of QEMU's blkdebug, which makes its I/O fail."""
+    keeps_variables: bool = False
+    """Whether the firmware's variables are those that the test put there, or the last boot left."""
 
-    def prepare(self, serial: str = SERIAL) -> PreparedDeployment:
+    def prepare(self, serial: str = SERIAL, *, overwrite: bool = False) -> PreparedDeployment:
         key = (self.directory / "id.pub").read_text()
         prepared = prepare_deployment(
             run="run-1",
@@ -67,7 +71,7 @@ class Machine:
             image=self.image,
             image_path=self.image_path,
             disk=DiskRule(role="system", serial="SYS82", protocol="NVMe"),
-            overwrite=False,
+            overwrite=overwrite,
             stamp=Stamp(
                 node="lab-1", run="run-1", recipe="sha256:0", image=f"sha256:{self.image.file_sha256}",
                 journal="journal-1", written=datetime(2026, 11, 30, tzinfo=UTC),
@@ -104,7 +108,8 @@ class Machine:
     async def start(self, medium: Path | None) -> asyncio.subprocess.Process:
         firmware = self.firmware or find_firmware()
         variables = self.directory / "variables.fd"
-        shutil.copyfile(firmware.variables, variables)
+        if not self.keeps_variables:
+            shutil.copyfile(firmware.variables, variables)
         (self.directory / "console.log").unlink(missing_ok=True)
         qemu = find_qemu()
         accelerator = await asyncio.to_thread(find_accelerator, qemu, find_firmware())
@@ -120,13 +125,19 @@ class Machine:
         argv += ["-netdev", f"user,id=net0,net=10.82.0.0/24,host={GATEWAY},{forward}"]
         argv += ["-device", f"virtio-net-pci,netdev=net0,mac={MAC},romfile="]
         for index, (name, serial) in enumerate({"system.raw": "SYS82", "data.raw": "DAT82"}.items()):
-            path = self.directory / name
-            argv += ["-drive", f"if=none,id=d{index},format=raw,cache=unsafe,discard=unmap,file={path}"]
+            argv += ["-drive", f"if=none,id=d{index},format=raw,cache=unsafe,discard=unmap,file={self._backing(name)}"]
             argv += ["-device", f"nvme,drive=d{index},serial={serial},bootindex={index + 2}"]
         if medium:
             argv += ["-drive", f"if=none,id=cd,format=raw,readonly=on,media=cdrom,file={medium}"]
             argv += ["-device", "ide-cd,drive=cd,bootindex=1"]
         return await asyncio.create_subprocess_exec(*argv, stdin=asyncio.subprocess.DEVNULL)
+
+    def _backing(self, name: str) -> str:
+        return (
+            f"blkdebug:{self.faults[name]}:{self.directory / name}"
+            if name in self.faults
+            else str(self.directory / name)
+        )
 
     async def boot_until_off(self, medium: Path, timeout_s: float = 400) -> None:
         process = await self.start(medium)

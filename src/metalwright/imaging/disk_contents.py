@@ -21,6 +21,7 @@ from metalwright.imaging.partitions import (
     read_partitions,
 )
 
+ROOT_KINDS: Final = ("ext4", "xfs")
 STAMP_AREA: Final = slice(524288, 528384)
 _LARGEST_ESP_BYTES: Final = 2 << 30
 
@@ -138,9 +139,9 @@ def require_gpt(contents: DiskContents, where: str) -> None:
             found=f"{contents.size_bytes} bytes",
         )  # fmt: skip
     root = contents.root
-    if root is None or root.content != "ext4":
+    if root is None or root.content not in ROOT_KINDS:
         found = "no partition" if root is None else f"{root.content or 'nothing known'} on partition {root.number}"
         raise ImageError(
             "the image has no root file system that can be grown and given the node's files", where=where,
-            expected="ext4 on the partition that starts last", found=found,
+            expected="ext4 or XFS on the partition that starts last", found=found,
         )  # fmt: skip

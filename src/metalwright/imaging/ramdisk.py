@@ -44,7 +44,7 @@ class RamdiskRecipe(Frozen):
     kernel: str = "linux-image-amd64"
     packages: tuple[str, ...] = (
         "busybox", "e2fsprogs", "fdisk", "hdparm", "initramfs-tools", "kmod", "mount", "nvme-cli", "python3",
-        "util-linux", "zstd",
+        "util-linux", "xfsprogs", "zstd",
     )  # fmt: skip
 
 

@@ -50,7 +50,7 @@ def _stop(seen: BiosObservation) -> Failed | None:
             what="BIOS attributes differ, and the reset would stop an operating system that is not ours",
             expected="a silent node, or one with a host key that we know",
             found=seen.stranger,
-            hint="if it really must go: add --overwrite NODE",
+            hint="if it really must go: `COMMAND --overwrite NODE`",
         )
     return None
 

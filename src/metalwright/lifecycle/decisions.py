@@ -6,8 +6,9 @@ tried; it prevents repeating an act and never authorises one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -54,7 +55,10 @@ class Wait:
 
 @dataclass(frozen=True)
 class Failed:
-    """The phase cannot become true. ``cleanup`` names an act that leaves the machine in a safe state."""
+    """The phase cannot become true. ``cleanup`` names an act that leaves the machine in a safe state.
+
+    In ``hint`` the words ``NODE`` and ``COMMAND`` stand for the node and for what somebody typed.
+    """
 
     code: str
     what: str
@@ -62,6 +66,12 @@ class Failed:
     found: str | None = None
     hint: str | None = None
     cleanup: str | None = None
+
+    def addressed(self, node: str, command: str) -> Failed:
+        """Return it with the node's name and the command in its hint, ready to be pasted."""
+        words = {"NODE": node, "COMMAND": command}
+        hint = re.sub(r"\b(NODE|COMMAND)\b", lambda found: words[found[1]], self.hint) if self.hint else self.hint
+        return replace(self, hint=hint)
 
 
 Decision = Done | Act | Wait | Failed

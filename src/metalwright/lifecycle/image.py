@@ -75,6 +75,8 @@ def _already_there(seen: ImageObservation) -> Done:
 def _after_verified_write(seen: ImageObservation, deployment: Deployment, history: History, timing: Timing) -> Decision:
     stamp = seen.os.stamp
     if seen.os.kind == "ours" and stamp is not None and stamp.run == deployment.run:
+        if seen.os.starting:
+            return _still_starting(seen, timing)
         done = deployment.done
         return Done(
             {
@@ -83,6 +85,7 @@ def _after_verified_write(seen: ImageObservation, deployment: Deployment, histor
                 "written": history.count("image") > 0,
                 "read_back_sha256": done.read_back_sha256 if done else None,
                 "disk_serial": done.disk.serial if done else None,
+                "boot_entries_removed": ", ".join(done.removed_boot_entries) if done else "",
             }
         )
     if seen.is_medium_inserted or seen.power == "Off":
@@ -102,6 +105,18 @@ def _after_verified_write(seen: ImageObservation, deployment: Deployment, histor
         hint="look at the console; the disk is written and verified, and only `metalwright rebuild` writes it again",
     )
     return Wait(1.0, "the written system boots", timing.os_boot_s, silent)
+
+
+def _still_starting(seen: ImageObservation, timing: Timing) -> Wait:
+    """What an image does at its first start may restart it, or hold the package manager: SSH alone is too early."""
+    endless = Failed(
+        code="os-boot",
+        what="the written system answers and does not finish its start",
+        expected=f"`systemctl is-system-running` past `starting` within {timing.os_boot_s / 60:.0f} minutes",
+        found=seen.os.starting,
+        hint="log in and look at `systemctl list-jobs`; the disk is written and verified",
+    )
+    return Wait(2.0, f"the written system starts: {seen.os.starting}", timing.os_boot_s, endless)
 
 
 def _under_way(seen: ImageObservation, deployment: Deployment, history: History, timing: Timing) -> Decision:
@@ -202,7 +217,7 @@ def _ended_badly(deployment: Deployment) -> Failed:
 
 def _next_step(node: str, failure: Failure) -> str:
     if failure.code is FailureCode.FOREIGN_DISK:
-        return f"nothing was written; if its content may be destroyed, add --overwrite {node}"
+        return "nothing was written; if its content may be destroyed: `COMMAND --overwrite NODE`"
     if failure.code is FailureCode.CUSTOMER:
         return f"nothing was written; `metalwright rebuild {node} --wipe` erases all disks first, with proof"
     if failure.code is FailureCode.WIPE and failure.wrote:
@@ -217,7 +232,7 @@ def _refusal(seen: ImageObservation) -> Failed | None:
             what="an operating system answers on this node, and it is not one that we can authenticate",
             expected="a silent node, or one with a host key that we know",
             found=seen.os.detail,
-            hint="if it really must go: add --overwrite NODE",
+            hint="if it really must go: `COMMAND --overwrite NODE`",
         )
     if seen.os.kind == "ours" and not seen.is_rebuild and not seen.may_overwrite:
         found = seen.os.stamp.image if seen.os.stamp else "no stamp"
@@ -226,7 +241,7 @@ def _refusal(seen: ImageObservation) -> Failed | None:
             what="the node runs another image and its system answers",
             expected=f"sha256:{seen.wanted_sha256}",
             found=found,
-            hint=f"use `metalwright rebuild NODE --image {seen.wanted_image}`, or provision with --overwrite NODE",
+            hint=f"use `metalwright rebuild NODE --image {seen.wanted_image}`, or `COMMAND --overwrite NODE`",
         )
     if seen.was_ready and not seen.is_rebuild and not seen.may_overwrite:
         return Failed(

@@ -197,13 +197,15 @@ class OsView:
     """What answers on the node's own address.
 
     ``ours``: the SSH host key is the one that we know, and login works. ``answers``: a TCP port is open but the
-    machine could not be authenticated. ``silent``: nothing answers.
+    machine could not be authenticated. ``silent``: nothing answers. ``starting`` are the jobs of its start that have
+    not ended, empty where it is up or does not tell.
     """
 
     kind: Literal["ours", "answers", "silent"]
     stamp: Stamp | None = None
     boot_id: str | None = None
     detail: str | None = None
+    starting: str = ""
 
 
 @dataclass(frozen=True)

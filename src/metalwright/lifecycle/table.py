@@ -144,7 +144,7 @@ def _firmware(seen: FirmwareObservation, history: History, timing: Timing) -> De
                 what="new firmware needs a restart, which would stop an operating system that is not ours",
                 expected="a silent node, or one with a host key that we know",
                 found=seen.stranger,
-                hint="if it really must go: add --overwrite NODE",
+                hint="if it really must go: `COMMAND --overwrite NODE`",
             )
         case "push" | "reset":
             return Act("firmware", seen.text, Effect.RESET)

@@ -179,13 +179,17 @@ class WipedDisk(Frozen):
 
 
 class Done(Frozen):
-    """The disk is written, read back, stamped and seeded. ``seconds`` per step; ``wiped`` as the task asked."""
+    """The disk is written, read back, stamped and seeded. ``seconds`` per step; ``wiped`` as the task asked.
+
+    ``removed_boot_entries`` are those of the firmware that pointed to partitions which are gone now.
+    """
 
     disk: Disk
     content_sha256: Hex64
     read_back_sha256: Hex64
     ssh_host_key: LongText | None = None
     wiped: tuple[WipedDisk, ...] = Field(default=(), max_length=512)
+    removed_boot_entries: tuple[ShortText, ...] = Field(default=(), max_length=512)
     seconds: dict[str, float] = Field(default_factory=dict)
 
 

@@ -12,6 +12,8 @@ from metalwright.ssh import Session, connect, probe
 from metalwright.workspace import Workspace
 
 BOOT_ID_PATH = "/proc/sys/kernel/random/boot_id"
+STARTING = ("initializing", "starting")
+SHOWN_JOBS = 5
 
 
 def look_at_os(workspace: Workspace, node: str) -> OsView:
@@ -39,6 +41,15 @@ def _view(session: Session) -> OsView:
     if written.rc != 0:
         return OsView("ours", boot_id=boot_id, detail="the system carries no stamp")
     try:
-        return OsView("ours", Stamp.model_validate_json(written.stdout), boot_id)
+        return OsView("ours", Stamp.model_validate_json(written.stdout), boot_id, starting=_starting(session))
     except ValidationError:
         return OsView("ours", boot_id=boot_id, detail=f"{STAMP_PATH} cannot be read")
+
+
+def _starting(session: Session) -> str:
+    """The jobs that systemd has not finished since the start; a degraded system has finished, one without it too."""
+    if session.run(["systemctl", "is-system-running"]).stdout.strip() not in STARTING:
+        return ""
+    told = session.run(["systemctl", "list-jobs", "--no-legend", "--plain"]).stdout.split("\n")
+    jobs = [words[1] for line in told if len(words := line.split()) >= 4 and words[3] == "running"]
+    return ", ".join(jobs[:SHOWN_JOBS]) or "no job is shown as running"

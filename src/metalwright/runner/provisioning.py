@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
@@ -51,6 +52,11 @@ class Request:
     wipe: frozenset[str] = frozenset()
     fallbacks: Mapping[str, RebuildTarget] = field(default_factory=dict)
     no_way_back: str | None = None
+
+    def command(self, node: str) -> str:
+        """What was typed, as it can be typed again; of a run that something else started, its plainest form."""
+        is_typed = {self.kind, "rollback"} & set(self.arguments)
+        return shlex.join(["metalwright", *(self.arguments if is_typed else (self.kind, node))])
 
     @property
     def reaches_disks(self) -> bool:
@@ -251,6 +257,7 @@ def _turner(
         events=events,
         timing=Timing.from_limits(workspace.repository.site.limits),
         last_phase=request.until,
+        command=request.command(node),
     )
 
 

@@ -110,7 +110,10 @@ class NodeProgress:
 
 @dataclass(frozen=True)
 class NodeTurner:
-    """Turns one node up to ``last_phase``. ``clock`` is monotonic seconds."""
+    """Turns one node up to ``last_phase``. ``clock`` is monotonic seconds.
+
+    ``command`` is what somebody typed, for hints that add an option to it.
+    """
 
     handlers: Handlers
     record: Record
@@ -118,6 +121,7 @@ class NodeTurner:
     timing: Timing
     last_phase: Phase = Phase.READY
     clock: Callable[[], float] = time.monotonic
+    command: str = "metalwright provision NODE"
 
     def turn(self, progress: NodeProgress) -> float:
         """Do one step; returns the seconds until the next turn (0: at once)."""
@@ -214,6 +218,7 @@ class NodeTurner:
 
     def _fail(self, progress: NodeProgress, failure: Failed) -> None:
         phase = progress.phase
+        failure = failure.addressed(progress.node, self.command.replace("NODE", progress.node))
         progress.failure = failure
         progress.finished = True
         progress.seconds[phase] = round(self.clock() - progress.phase_begun, 2)

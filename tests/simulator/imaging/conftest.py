@@ -56,6 +56,7 @@ class Workbench:
     server: BootServerAddress
     refuse_go: list[Exception] = field(default_factory=list)
     memory_bytes: int = 1 << 30
+    efi_variables: Path | None = None
 
     def add_disk(self, name: str, size_bytes: int = 24 * MIB, fill: bytes = b"", **facts: Any) -> dict[str, Any]:
         path = self.directory / name
@@ -112,6 +113,7 @@ class Workbench:
             "identity": identity or {"serial": SERIAL, "uuid": UUID, "macs": [MAC]},
             "memory_bytes": self.memory_bytes,
             "work_dir": str(work_dir),
+            "efi_variables": str(self.efi_variables) if self.efi_variables else None,
             "disks": disks,
         }
         hardware_path.write_text(json.dumps(machine))

@@ -119,7 +119,8 @@ def test_a_destroyed_disk_is_rebuilt_on_demand_only_and_alone(written: World) ->
     code, text = written.run("rebuild", "lab-1", "--until", "image", "--yes")
     assert code == 1, text
     assert "carries data that metalwright did not write" in text
-    assert "--overwrite" in text
+    typed = f"metalwright --site {written.demo.root} rebuild lab-1 --until image --yes"
+    assert f"if its content may be destroyed: `{typed} --overwrite lab-1`" in text
     assert written.sha256(machine, machine.system_disk) == destroyed
 
     killed_at = "finish_phase.before:8"

@@ -125,7 +125,6 @@ def test_architecture_is_that_of_the_boot_program(catalogue: ImageCatalogue, tmp
 @pytest.mark.parametrize(
     ("mark", "at", "found"),
     [
-        (b"XFSB", 0, "xfs on partition 2"),
         (b"LABELONE", 512, "an LVM physical volume on partition 2"),
         (b"_BHRfS_M", 0x10040, "btrfs on partition 2"),
         (b"", 0, "nothing known on partition 2"),

@@ -270,7 +270,7 @@ def test_a_failure_that_the_ramdisk_reported_is_shown_as_it_was_said() -> None:
     decision = decide(seen(deployment=deployment(DeploymentState.FAILED)), History({"image": 1}), TIMING)
     assert isinstance(decision, Failed)
     assert (decision.code, decision.what) == ("foreign-disk", "not ours")
-    assert "--overwrite n1" in (decision.hint or "")
+    assert "`metalwright rebuild n1 --overwrite n1`" in str(decision.addressed("n1", "metalwright rebuild n1").hint)
 
 
 def test_a_deployment_of_another_image_is_not_mistaken_for_the_wanted_one() -> None:
@@ -355,3 +355,17 @@ def test_the_act_and_the_plan_say_by_which_way_the_ramdisk_starts_and_why_not_by
     assert isinstance(decision, Act)
     assert decision.why == "write debian@1 by uefi-http (virtual-media: this BMC has no virtual CD)"
     assert [change.to for change in view.changes()][1:] == ["by uefi-http (virtual-media: this BMC has no virtual CD)"]
+
+
+def test_im_15_a_system_that_has_not_finished_its_start_is_waited_for_and_not_for_ever() -> None:
+    """Goes on when systemd has finished the start, whatever ran in it; names what still runs at the deadline."""
+    at_it = OsView("ours", stamp(), "boot-1", starting="first-boot.service")
+    observed = seen(os=at_it, power="On", deployment=deployment(DeploymentState.DONE))
+    waiting = decide(observed, History(), TIMING)
+    assert isinstance(waiting, Wait)
+    assert waiting.why == "the written system starts: first-boot.service"
+    assert waiting.limit_s == TIMING.os_boot_s
+    assert (waiting.when_over.code, waiting.when_over.found) == ("os-boot", "first-boot.service")
+    up = decide(replace(observed, os=replace(at_it, starting="", boot_id="boot-2")), History(), TIMING)
+    assert isinstance(up, Done)
+    assert up.evidence["boot_id"] == "boot-2"

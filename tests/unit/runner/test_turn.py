@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -38,6 +38,7 @@ from metalwright.model.image import Stamp
 from metalwright.model.phase import PHASES, Phase
 from metalwright.runner.events import SilentEvents
 from metalwright.runner.local import run_nodes
+from metalwright.runner.provisioning import Kind, Request
 from metalwright.runner.turn import NodeProgress, NodeTurner, failure_from
 
 
@@ -300,3 +301,19 @@ def test_a_system_that_stays_silent_fails_with_what_was_seen() -> None:
     failure = run_nodes({"n": quick}, parallel=1)["n"].failure
     assert failure is not None
     assert failure.code == "ssh-timeout"
+
+
+@pytest.mark.parametrize(
+    ("kind", "typed", "command"),
+    [
+        ("rebuild", ("rebuild", "n1", "--image", "a b@1"), "metalwright rebuild n1 --image 'a b@1'"),
+        ("rebuild", ("resume", "--yes"), "metalwright rebuild n1"),
+        ("provision", (), "metalwright provision n1"),
+        ("rebuild", ("rollback", "run-7"), "metalwright rollback run-7"),
+    ],
+)
+def test_a_hint_is_a_command_that_can_be_pasted(kind: Kind, typed: tuple[str, ...], command: str) -> None:
+    stopped = Failed("os-answers", "it answers", hint="`COMMAND --overwrite NODE`; see NODES")
+    told = stopped.addressed("n1", Request(("n1",), kind, arguments=typed).command("n1"))
+    assert told.hint == f"`{command} --overwrite n1`; see NODES"
+    assert replace(stopped, hint=None).addressed("n1", "x").hint is None

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from metalwright.imaging.agent.console import say
-from metalwright.imaging.agent.failures import AgentError
+from metalwright.imaging.agent.failures import AgentError, told_by_disk
 from metalwright.imaging.agent.records import Disk
 from metalwright.imaging.agent.tools import run_tool
 
@@ -124,7 +124,7 @@ def _discard(disk: Disk, beat: Beat) -> None:
     try:
         fcntl.ioctl(fd, _BLKDISCARD, struct.pack("QQ", 0, disk.size_bytes))
     except OSError as error:
-        raise AgentError("wipe", f"{disk.path} cannot be discarded", found=error.strerror, wrote=True) from error
+        raise AgentError("wipe", f"{disk.path} cannot be discarded", found=told_by_disk(error), wrote=True) from error
     finally:
         os.close(fd)
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from typing import Final
 
+from metalwright.imaging.agent.boot_entries import partition_guids, remove_stale_entries
 from metalwright.imaging.agent.console import say
 from metalwright.imaging.agent.control import ControlClient
 from metalwright.imaging.agent.decompress import ImageSource
@@ -39,6 +40,7 @@ class Deployment:
         self._seconds: dict[str, float] = {}
         self._wrote = False
         self._wiped: tuple[Wiped, ...] = ()
+        self._former: frozenset[str] = frozenset()
 
     def run(self) -> bool:
         """Write the node; return ``False`` when this medium has nothing (more) to do. Raises :class:`AgentError`.
@@ -116,6 +118,7 @@ class Deployment:
             "read_back_sha256": read_back,
             "ssh_host_key": host_key,
             "wiped": [disk.to_json() for disk in self._wiped],
+            "removed_boot_entries": self._remove_boot_entries(),
             "seconds": {step: round(value, 2) for step, value in self._seconds.items()},
         }
         self._control.post("/agent/v1/done", done)
@@ -146,6 +149,7 @@ class Deployment:
             raise AgentError("refused", "the boot server did not say go", expected="go", found=str(answer)[:200])
         say(f"go (lease {answer.get('lease_epoch')}): writing {now.path}")
         self._wrote = True
+        self._former = partition_guids({now.path, *(disk.path for disk in self._to_wipe(task))})
         if task.wipe:
             with self._timed("wipe"):
                 self._wiped = Wiping(self._hardware.erase_methods, self._reporter("wipe")).run(self._to_wipe(task))
@@ -155,6 +159,19 @@ class Deployment:
             found = read_back_sha256(now, task.image, task.stamp, self._reporter("read-back"))
         self._check_read_back(now, task.image, found)
         return found
+
+    def _remove_boot_entries(self) -> list[str]:
+        """Remove the firmware's entries for partitions that are gone now; one that stays does not stop the node."""
+        gone = self._former - partition_guids(disk.path for disk in self._hardware.disks())
+        try:
+            variables = self._hardware.efi_variables() if gone else None
+            removed = remove_stale_entries(variables, gone) if variables is not None else ()
+        except (OSError, AgentError) as error:
+            say(f"boot entries of the former system stay: {error}")
+            return []
+        for entry in removed:
+            say(f"boot entry removed, its partition is gone: {entry}")
+        return list(removed)
 
     def _to_wipe(self, task: Task) -> tuple[Disk, ...]:
         """Read the disks again and pick those to erase; none where none are to be."""

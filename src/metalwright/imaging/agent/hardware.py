@@ -11,10 +11,11 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Final, Protocol
 
+from metalwright.imaging.agent.boot_entries import EfiVariables, mounted_variables
 from metalwright.imaging.agent.disks import read_disks
 from metalwright.imaging.agent.erase import OVERWRITING, Beat, EraseMethod, erase_methods
 from metalwright.imaging.agent.failures import AgentError
-from metalwright.imaging.agent.grow import RootPartition
+from metalwright.imaging.agent.grow import XFS, RootPartition
 from metalwright.imaging.agent.identity import read_identity
 from metalwright.imaging.agent.memberships import with_companions
 from metalwright.imaging.agent.network import up_network
@@ -54,6 +55,9 @@ class Hardware(Protocol):
 
     def open_root(self, root: RootPartition) -> AbstractContextManager[RootFileSystem]:
         """Open the new root file system for writing."""
+
+    def efi_variables(self) -> EfiVariables | None:
+        """Return the firmware's variables; None where it has none."""
 
 
 class RealHardware:
@@ -100,12 +104,16 @@ class RealHardware:
         """See :class:`Hardware`."""
         return mounted_root(root, self.work_dir / "root")
 
+    def efi_variables(self) -> EfiVariables | None:
+        """See :class:`Hardware`."""
+        return mounted_variables()
+
 
 class FileHardware:
     """A machine described by a JSON file, its disks being files::
 
     {"identity": {"serial": "…", "uuid": "…", "macs": ["…"]}, "memory_bytes": 536870912, "boot_id": null,
-     "work_dir": "/tmp/…",
+     "work_dir": "/tmp/…", "efi_variables": "/tmp/…/efivars",
      "disks": [{"path": "/tmp/disk0.raw", "serial": "…", "wwn": null, "model": "…", "protocol": "NVMe",
                 "read_only": false, "removable": false, "erase": null}]}
 
@@ -119,6 +127,7 @@ class FileHardware:
         self._memory_bytes: int = data.get("memory_bytes", 1 << 30)
         self._boot_id: str = data.get("boot_id") or str(uuid.uuid4())
         self._disks: list[Json] = data["disks"]
+        self._efi_variables: str | None = data.get("efi_variables")
         self.work_dir = Path(data.get("work_dir") or description.parent / "memory")
         self.work_dir.mkdir(exist_ok=True)
 
@@ -151,8 +160,16 @@ class FileHardware:
         return (_DRIVES[told](disk), OVERWRITING) if told else (OVERWRITING,)
 
     def open_root(self, root: RootPartition) -> AbstractContextManager[RootFileSystem]:
-        """See :class:`Hardware`."""
+        """See :class:`Hardware`; no tool writes XFS unmounted, so it is mounted through a loop device, as root."""
+        if root.kind == XFS:
+            path = root.target.partition("?")[0]
+            place = f"loop,offset={root.start_bytes},sizelimit={root.size_bytes}"
+            return mounted_root(root._replace(target=path), self.work_dir / "root", place)
         return nullcontext(ImageFileRoot(root.target, self.work_dir))
+
+    def efi_variables(self) -> EfiVariables | None:
+        """See :class:`Hardware`: a directory with a file for each variable."""
+        return EfiVariables(Path(self._efi_variables)) if self._efi_variables else None
 
 
 def _honest(disk: Disk) -> EraseMethod:

@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 
+from metalwright.imaging.agent.failures import told_by_disk
 from metalwright.imaging.agent.memberships import read_membership
 from metalwright.imaging.agent.records import DiskContent, Membership
 from metalwright.imaging.agent.stamp import PARTIAL_MAGIC, decode_stamp, read_stamp_area
@@ -27,7 +28,7 @@ def probe_content(path: str, size_bytes: int) -> DiskContent:
         area = read_stamp_area(path)
         edges_are_zero = _edges_are_zero(path, size_bytes)
     except OSError as error:
-        return DiskContent("foreign", (f"unreadable: {error.strerror}",), None)
+        return DiskContent("foreign", (f"unreadable: {told_by_disk(error)}",), None)
     summary, memberships = _probe(path, size_bytes)
     if stamp := decode_stamp(area):
         return DiskContent("ours", summary, stamp, memberships)

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 from metalwright.imaging.agent.console import say
 from metalwright.imaging.agent.direct import aligned_buffer, open_direct
 from metalwright.imaging.agent.erase import OVERWRITING, Beat, EraseMethod
-from metalwright.imaging.agent.failures import AgentError
+from metalwright.imaging.agent.failures import AgentError, told_by_disk
 from metalwright.imaging.agent.fetch import Report
 from metalwright.imaging.agent.records import Disk, Json
 
@@ -101,7 +101,7 @@ class Wiping:
         except AgentError as error:
             return error
         except OSError as error:
-            return AgentError("wipe", f"{disk.path} (serial {disk.serial})", found=error.strerror, wrote=True)
+            return AgentError("wipe", f"{disk.path} (serial {disk.serial})", found=told_by_disk(error), wrote=True)
         seconds = round(time.monotonic() - started, 1)
         say(f"erased: {disk.path} serial {disk.serial}: {method}; {proof}")
         return Wiped(disk.serial or "", disk.model, disk.size_bytes, method, proof, looked_at, seconds)

@@ -15,7 +15,7 @@ from typing import Final
 
 from metalwright.imaging.agent.decompress import Fill, ImageSource, open_content
 from metalwright.imaging.agent.direct import align_up, aligned_buffer, is_block_device, open_direct
-from metalwright.imaging.agent.failures import AgentError
+from metalwright.imaging.agent.failures import AgentError, told_by_disk
 from metalwright.imaging.agent.fetch import Report
 from metalwright.imaging.agent.records import Disk, Image, Stamp
 from metalwright.imaging.agent.stamp import AREA_BYTES, OFFSET_BYTES, PARTIAL_MAGIC, encode_stamp
@@ -48,7 +48,7 @@ def write_image(disk: Disk, image: Image, stamp: Stamp, source: ImageSource, rep
         os.fsync(fd)
         _drop_cache(fd, disk)
     except OSError as error:
-        raise AgentError("write", f"writing {disk.path} failed", found=error.strerror, wrote=True) from error
+        raise AgentError("write", f"writing {disk.path} failed", found=told_by_disk(error), wrote=True) from error
     finally:
         os.close(fd)
 
@@ -72,7 +72,7 @@ def read_back_sha256(disk: Disk, image: Image, stamp: Stamp, report: Report) -> 
             position += count
             report(position, image.content_size_bytes)
     except OSError as error:
-        raise AgentError("read-back", f"reading {disk.path} failed", found=error.strerror, wrote=True) from error
+        raise AgentError("read-back", f"reading {disk.path} failed", found=told_by_disk(error), wrote=True) from error
     finally:
         os.close(fd)
     return digest.hexdigest()

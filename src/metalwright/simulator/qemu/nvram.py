@@ -46,9 +46,14 @@ def set_http_boot(path: Path, url: str) -> None:
 
     The machine must be off. Raises :class:`LabError` when ``path`` is no variable store or is full.
     """
+    set_variable(path, f"Boot{HTTP_OPTION:04X}", _load_option(HTTP_NAME, url))
+    set_variable(path, "BootNext", struct.pack("<H", HTTP_OPTION))
+
+
+def set_variable(path: Path, name: str, data: bytes) -> None:
+    """Give a global variable of the firmware its value. Raises as :func:`set_http_boot`, which says when."""
     flash = bytearray(path.read_bytes())
-    _set(flash, f"Boot{HTTP_OPTION:04X}", _load_option(HTTP_NAME, url), path)
-    _set(flash, "BootNext", struct.pack("<H", HTTP_OPTION), path)
+    _set(flash, name, data, path)
     draft = path.with_suffix(".new")
     draft.write_bytes(flash)
     draft.replace(path)

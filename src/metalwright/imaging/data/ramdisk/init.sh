@@ -15,7 +15,7 @@ ip link set lo up
 for round in 1 2; do
 	cat /sys/bus/*/devices/*/modalias 2>/dev/null | sort -u | xargs modprobe -abq
 done
-modprobe -q ext4
+modprobe -aq ext4 xfs
 
 # An emulated processor runs plain code faster than the SHA and vector instructions it emulates.
 grep -q "QEMU TCG" /proc/cpuinfo && export OPENSSL_ia32cap=0:0
