@@ -40,6 +40,7 @@ _ACTIONS = {
     "none": "watch it",
     "restart-workload": "restart the workload",
     "reset-gpu": "drain, reset the GPU",
+    "reseat": "drain, power off, look at cables and seat",
     "reboot": "drain, reboot",
     "power-cycle": "drain, power cycle",
     "update-software": "update the software",

@@ -14,7 +14,9 @@ from metalwright.model.base import Frozen
 QUERY = "journalctl --dmesg --boot --no-pager --output short-iso"
 """The command whose output :func:`events` reads; ``dmesg`` serves too."""
 
-XidAction = Literal["none", "restart-workload", "reset-gpu", "reboot", "power-cycle", "update-software", "replace"]
+XidAction = Literal[
+    "none", "restart-workload", "reset-gpu", "reseat", "reboot", "power-cycle", "update-software", "replace"
+]
 Severity = Literal["info", "warning", "critical"]
 
 _LINE = re.compile(

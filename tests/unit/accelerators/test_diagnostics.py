@@ -129,3 +129,7 @@ def test_every_row_of_the_table_has_a_meaning_and_a_source() -> None:
     assert {48, 63, 64, 74, 79, 94, 95} <= set(xid.meanings())
     assert all(row.source.startswith("https://") and row.meaning for row in rows)
     assert len(rows) == len(rows_of("xid", "xid"))
+
+
+def test_every_row_of_the_table_was_read_at_its_source() -> None:
+    assert [row.code for row in xid.meanings().values() if not row.is_read] == []
