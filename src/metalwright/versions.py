@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 _TERM = re.compile(r"^(==|>=|<=|>|<)\s*(\S.*)$")
@@ -21,7 +21,23 @@ _FORMS: tuple[tuple[str, str], ...] = (
     (r"(?:idrac|ilo)\s*\d?\s+v?(?P<body>\d[\w.\-]*)", "Dell and HPE: product name, version"),
     (r"bios date: \S+ ver (?P<body>\S+)", "Supermicro X13: BIOS Date: 08/04/2023 Ver 1.4"),
     (r"(?P<family>[a-z]\d{2}) v(?P<body>\d+\.\d+)(?: \(\d\d/(?:\d\d/)?\d{4}\))?", "HPE: ROM family, version, date"),
-    (r"(?P<family>[a-z0-9]{4})\d{2}[a-z] (?P<body>\d+\.\d+)(?: \d{4}-\d\d-\d\d)?", "Lenovo XCC"),
+    (
+        r"(?P<family>[a-z0-9]{4})\d{2}[a-z][ -](?P<body>\d+\.\d+)(?: \d{4}-\d\d-\d\d)?",
+        "Lenovo XCC; SMBIOS: U8E122J-1.51",
+    ),
+    (
+        r"(?P<build_id>[a-z][a-z0-9]{3})(?P<body>\d{2}[a-z])",
+        "Lenovo's build id alone: 14E, 22H, 22J were versions 1.10, 1.50, 1.51 of SR670 V2's UEFI (XClarity's lists)",
+    ),
+    (
+        r"(?P<family>[a-z0-9]+\.86b)\.(?P<body>\d{2}\.\d{2})\.(?P<point>\d)(?P<release>\d{3})(?:\.(?P<tail>[\w.]+))?",
+        "Intel (S2600 product specification): board family, OEM, major, minor, release, build time. Full releases "
+        "count up; where a point release (first digit not 0) stands among them is not written there",
+    ),
+    (
+        r"(?P<family>nc|cc|sc)[.-](?P<body>\d+\.\d+\.\d+)(?:-(?P<tail>\S+))?",
+        "Cray controllers: HPE's own firmware service compares nc.1.3.10-shasta-release… as the version 1.3.10",
+    ),
     (r"\d{2}[a-z]-(?P<body>\d+\.\d+)", "Lenovo's firmware inventory: build, version 22J-1.51"),
     (r"(?P<family>[a-z])(?P<body>\d{2})", "Gigabyte's BIOS: C27; HPE names C37 as the lowest for such boards"),
     (rf"(?P<body>\d[\w.\-]*) (?:{_MONTHS})[a-z]* \d{{1,2}} \d{{4}}", "HPE iLO 7: version, build date"),
@@ -29,7 +45,11 @@ _FORMS: tuple[tuple[str, str], ...] = (
     (r"(?P<family>[a-z][a-z0-9.]*)-(?P<body>\d[\w.\-]*)", "NVIDIA: GB200Nvl-24.12-8, HGX-22.10-1-rc34"),
     (r"v?(?P<body>\d[\w.\-]*)", "plain"),
 )
-"""What makers write around a version, first match counts; each with where it was seen. Dates never order versions."""
+"""What makers write around a version, first match counts; each with where it was seen. Dates never order versions.
+
+Unknown stays, among others, ``R14_F37`` (Gigabyte): neither the maker's pages nor public code or issues that were
+searched say how its two numbers count.
+"""
 
 _COMPILED = tuple(re.compile(form, re.IGNORECASE) for form, _ in _FORMS)
 
@@ -41,8 +61,17 @@ class Version:
     family: str
     numbers: tuple[int, ...]
     rest: tuple[str, ...] = ()
+    build: str = ""
+    """What names one build of these numbers: two that differ have no order, and a version without one is both."""
     is_hexadecimal: bool = False
     """Whether every part is two hexadecimal digits and one has a letter, as in NVIDIA's VBIOS 96.00.AF.00.02."""
+    is_build_id: bool = False
+    """Whether it names a build and no version, as Lenovo's U8E122J; only such are compared with it."""
+
+    @property
+    def kind(self) -> tuple[str, bool, bool]:
+        """What two versions must share to be compared."""
+        return self.family, self.is_hexadecimal, self.is_build_id
 
 
 def parse_version(text: str, *, is_hexadecimal: bool = False) -> Version | None:
@@ -56,10 +85,18 @@ def parse_version(text: str, *, is_hexadecimal: bool = False) -> Version | None:
     for form in _COMPILED:
         found = form.fullmatch(flat)
         if found is not None:
-            groups = found.groupdict()
-            body = groups["body"] + (f".{groups['build']}" if groups.get("build") else "")
-            return _of_body((groups.get("family") or "").lower(), body)
+            return _of_groups({name: text or "" for name, text in found.groupdict().items()})
     return None
+
+
+def _of_groups(groups: Mapping[str, str]) -> Version:
+    family, body = groups.get("family", "").lower(), groups["body"]
+    if groups.get("build_id"):
+        return replace(_of_body(groups["build_id"].lower(), body.lower()), is_build_id=True)
+    if "release" in groups:
+        body += f".{groups['release']}" if groups["point"] == "0" else f".point{groups['point']}{groups['release']}"
+    body += f".{groups['build']}" if groups.get("build") else ""
+    return replace(_of_body(family, body), build=groups.get("tail", ""))
 
 
 def _of_body(family: str, body: str) -> Version:
@@ -81,9 +118,10 @@ def compare(left: str, right: str) -> int | None:
     one, other = parse_version(left), parse_version(right)
     if one is not None and other is not None and one.is_hexadecimal is not other.is_hexadecimal:
         one, other = parse_version(left, is_hexadecimal=True), parse_version(right, is_hexadecimal=True)
-    if one is None or other is None or one.family != other.family or one.is_hexadecimal is not other.is_hexadecimal:
+    if one is None or other is None or one.kind != other.kind:
         return None
-    return _compare_parts(one, other)
+    order = _compare_parts(one, other)
+    return None if order == 0 and one.build and other.build and one.build != other.build else order
 
 
 def _compare_parts(one: Version, other: Version) -> int | None:

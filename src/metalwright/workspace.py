@@ -12,10 +12,11 @@ from functools import cached_property
 from pathlib import Path
 
 from metalwright import __version__
-from metalwright.errors import AddressError, PlanError
+from metalwright.errors import AddressError, LoadingError, PlanError
 from metalwright.journal.journal import Journal
 from metalwright.journal.opening import open_journal
 from metalwright.loading import SitePaths, load_site
+from metalwright.loading.files import is_writable
 from metalwright.model.blueprint import Blueprint
 from metalwright.model.digests import recipe_digest
 from metalwright.model.repository import SiteRepository
@@ -171,8 +172,20 @@ def workspace_at(root: Path, repository: SiteRepository) -> Workspace:
         JournalError, SecretError: the state cannot be used; nothing was changed.
     """
     paths = SitePaths(root)
+    _require_state(repository, paths.state)
     credentials = open_bmc_credentials(repository.site, paths.state, repository.racked())
     return Workspace(paths, repository, open_journal(repository.site, paths.state), credentials)
+
+
+def _require_state(repository: SiteRepository, state: Path) -> None:
+    """Refuse a state that cannot be kept: which passwords a BMC refused must not be forgotten."""
+    is_kept_here = repository.site.journal is None or repository.site.secrets.kind != "commands"
+    if is_kept_here and not is_writable(state):
+        raise LoadingError(
+            "this folder is read-only, and what is learnt of BMCs must be kept: refused passwords, certificates",
+            where=str(state),
+            hint="`check`, `status`, `journal` and `inspect https://BMC` work in it; the others need a writable one",
+        )
 
 
 def _brought_to(repository: SiteRepository, targets: Mapping[str, RebuildTarget]) -> SiteRepository:

@@ -32,15 +32,18 @@ class History:
 
 
 @contextmanager
-def open_history(cli: CliContext) -> Iterator[History]:
-    """Open the journal; of the site's files only ``site.yaml`` must be right, so that it works at 3 a.m. too."""
+def open_history(cli: CliContext, *, for_reading: bool = False) -> Iterator[History]:
+    """Open the journal; of the site's files only ``site.yaml`` must be right, so that it works at 3 a.m. too.
+
+    ``for_reading``: it works in a folder that is read-only, too.
+    """
     from metalwright.journal import open_journal  # a database is loaded only by the commands that need one
 
     files = read_site_files(cli.site)
     if files.site is None:
         raise InvalidFilesError(files.errors)
     declared = tuple(node.name for rack in files.racks for node in rack.model.nodes)
-    with open_journal(files.site.model, cli.state_dir) as journal:
+    with open_journal(files.site.model, cli.state_dir, for_reading=for_reading) as journal:
         yield History(journal, declared, not files.errors, _budgets(files))
 
 

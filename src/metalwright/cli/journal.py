@@ -27,7 +27,7 @@ def journal(
 ) -> None:
     """Show the history: without arguments the runs; else each phase and event of a node or run, oldest first."""
     cli: CliContext = context.obj
-    with open_history(cli) as history:
+    with open_history(cli, for_reading=True) as history:
         if node is None and run is None:
             _show_runs(history.journal, as_json)
         else:

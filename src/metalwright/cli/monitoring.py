@@ -141,7 +141,6 @@ def _serve(cli: CliContext, listen: str, interval_s: float, newest_events: int) 
         newest_events=newest_events,
         tell=lambda note: cli.err.print(note, markup=False),
     )
-    cli.err.print(f"metrics of the BMCs on http://{listen}/metrics", markup=False)
     asyncio.run(_until_signal(server, host.strip("[]"), int(port)))
 
 

@@ -65,7 +65,7 @@ def status(
             where="--watch",
             hint="for another program: `metalwright status --json`, as often as it is needed",
         )
-    with open_history(cli) as history:
+    with open_history(cli, for_reading=True) as history:
         if watching:
             _watch(cli, history, nodes or [], every)
             return

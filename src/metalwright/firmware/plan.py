@@ -39,17 +39,21 @@ class Machine:
     def entries(self, component: str) -> tuple[Installed, ...]:
         """Return the entries behind a component; manager and system are the better witnesses of their own version.
 
-        Unless they show a word without order where the inventory has a version (Lenovo: U8E122J and 22J-1.51).
+        Unless they show no version where the inventory has one (Lenovo: build U8E122J and 22J-1.51).
         """
         found = entries_of(component, self.items)
-        known = {"bmc": self.bmc_version, "bios": self.bios_version}.get(component)
+        known = self.told(component)
         if known is not None:
             first = found[0] if found else Installed(component)
-            has_order = parse_version(known) is not None or parse_version(first.version or "") is None
-            return (Installed(first.id, first.name, known if has_order else first.version, first.uri, first.lowest),)
+            is_version = _is_version(known) or not _is_version(first.version or "")
+            return (Installed(first.id, first.name, known if is_version else first.version, first.uri, first.lowest),)
         if component == "gpu" and not found:
             return tuple(Installed("gpu", version=version) for version in self.gpu_versions)
         return found
+
+    def told(self, component: str) -> str | None:
+        """Return what manager and system themselves say of a component."""
+        return {"bmc": self.bmc_version, "bios": self.bios_version}.get(component)
 
     def versions(self, component: str) -> tuple[str | None, ...]:
         """Return the versions of a component, each once; one None where the BMC tells nothing."""
@@ -85,12 +89,28 @@ class FirmwarePlan:
 
 
 def firmware_checks(constraints: Mapping[str, str], machine: Machine) -> tuple[VersionCheck, ...]:
-    """Return each constraint against each version of its component."""
+    """Return each constraint against each version of its component.
+
+    Where the better witness cannot be compared with it, what system or manager themselves say is.
+    """
     return tuple(
-        VersionCheck(name, constraint, found, satisfies(found, constraint))
+        _check(name, constraint, found, machine.told(name))
         for name, constraint in constraints.items()
         for found in machine.versions(name)
     )
+
+
+def _check(name: str, constraint: str, found: str | None, told: str | None) -> VersionCheck:
+    holds = satisfies(found, constraint)
+    other = satisfies(told, constraint) if holds is None else None
+    return (
+        VersionCheck(name, constraint, found, holds) if other is None else VersionCheck(name, constraint, told, other)
+    )
+
+
+def _is_version(text: str) -> bool:
+    version = parse_version(text)
+    return version is not None and not version.is_build_id
 
 
 def plan_firmware(

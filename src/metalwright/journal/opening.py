@@ -6,21 +6,23 @@ import os
 import secrets
 import sqlite3
 import uuid
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, insert, inspect, select, text
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
-from sqlalchemy.pool import ConnectionPoolEntry
+from sqlalchemy.pool import ConnectionPoolEntry, StaticPool
 
 from metalwright import __version__
 from metalwright.errors import JournalError
 from metalwright.journal.database import DAMAGED_HINT, READ_ONLY, Clock, Database, journal_error, utc_now
 from metalwright.journal.journal import Journal
 from metalwright.journal.tables import SCHEMA_VERSION, Base, JournalRow
-from metalwright.loading.files import sync_directory
+from metalwright.loading.files import is_writable, sync_directory
 from metalwright.model.site import Site
 from metalwright.secrets.references import read_secret
 
@@ -28,13 +30,15 @@ BUSY_TIMEOUT_S = 30
 JOURNAL_FILE = "journal.sqlite"
 
 
-def open_journal(site: Site, state_dir: Path) -> Journal:
+def open_journal(site: Site, state_dir: Path, *, for_reading: bool = False) -> Journal:
     """Open the journal of a site: ``journal.sqlite`` in ``state_dir``, or the database that ``site.journal`` names.
 
     ``site.journal`` is a URL, or a reference to one (``env:…``, ``file:…``, ``command:…``) when it holds a password.
+    ``for_reading``: a file that cannot be written will do, and where there is none an empty journal.
     """
     if site.journal is None:
-        return Journal(open_sqlite(state_dir / JOURNAL_FILE))
+        path = state_dir / JOURNAL_FILE
+        return Journal(read_sqlite(path) if for_reading and not is_writable(state_dir) else open_sqlite(path))
     is_reference = site.journal.startswith(("env:", "file:", "command:"))
     return Journal(open_url(read_secret(site.journal, state_dir.parent).reveal() if is_reference else site.journal))
 
@@ -50,6 +54,19 @@ def open_sqlite(path: Path, clock: Clock = utc_now) -> Database:
     except OSError as error:
         raise JournalError("the journal cannot be opened", where=str(path), found=error.strerror) from error
     return _checked(Database(_sqlite_engine(path), str(path), clock))
+
+
+def read_sqlite(path: Path, clock: Clock = utc_now) -> Database:
+    """Open a journal file that cannot be written, as it is; an empty journal in memory when there is none."""
+    if not path.exists():
+        database = Database(create_engine("sqlite://", poolclass=StaticPool, hide_parameters=True), str(path), clock)
+        with database.write("create") as connection:
+            _create_tables(connection, clock)
+        return _checked(database)
+    has_writer = any(path.with_name(f"{path.name}-{log}").exists() for log in ("wal", "shm"))
+    return _checked(
+        Database(_sqlite_engine(path, {"mode": "ro"} if has_writer else {"immutable": "1"}), str(path), clock)
+    )
 
 
 def open_url(url: str, clock: Clock = utc_now) -> Database:
@@ -74,8 +91,8 @@ def open_url(url: str, clock: Clock = utc_now) -> Database:
     return _checked(database)
 
 
-def _sqlite_engine(path: Path) -> Engine:
-    url = URL.create("sqlite+pysqlite", database=f"file:{quote(str(path))}", query={"mode": "rw", "uri": "true"})
+def _sqlite_engine(path: Path, how: Mapping[str, str] = MappingProxyType({"mode": "rw"})) -> Engine:
+    url = URL.create("sqlite+pysqlite", database=f"file:{quote(str(path))}", query={**how, "uri": "true"})
     connect_args = {"timeout": BUSY_TIMEOUT_S, "isolation_level": None, "check_same_thread": False}
     engine = create_engine(url, connect_args=connect_args, hide_parameters=True)
     event.listen(engine, "connect", _set_durability)

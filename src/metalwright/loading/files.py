@@ -185,3 +185,10 @@ def sync_directory(directory: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def is_writable(directory: Path) -> bool:
+    """Whether files can be made in a directory, or in the nearest one above it that there is."""
+    above = (directory.absolute(), *directory.absolute().parents)
+    there = next((path for path in above if os.access(path, os.F_OK)), None)
+    return there is not None and os.access(there, os.W_OK | os.X_OK)

@@ -30,12 +30,12 @@ class MetricsServer:
         self._told: frozenset[str] = frozenset()
 
     async def run(self, host: str, port: int, stop: asyncio.Event) -> None:
-        """Serve until ``stop``; raises UsageError where the address cannot be listened on."""
+        """Serve until ``stop`` and tell where, once it listens; raises UsageError where it cannot."""
         app = web.Application()
         app.router.add_get("/metrics", self._metrics)
         runner = web.AppRunner(app, access_log=None)
         await runner.setup()
-        sweeping = asyncio.create_task(self._sweep_for_ever())
+        sweeping: asyncio.Task[None] | None = None
         try:
             try:
                 await web.TCPSite(runner, host, port).start()
@@ -46,10 +46,14 @@ class MetricsServer:
                     found=error.strerror,
                     hint="name a free port at an address of this machine, or 0.0.0.0 for all of them",
                 ) from error
+            at, taken = runner.addresses[0][:2]
+            self._tell(f"metrics of the BMCs on http://{f'[{at}]' if ':' in at else at}:{taken}/metrics")
+            sweeping = asyncio.create_task(self._sweep_for_ever())
             await stop.wait()
         finally:
-            sweeping.cancel()
-            await asyncio.gather(sweeping, return_exceptions=True)
+            if sweeping is not None:
+                sweeping.cancel()
+                await asyncio.gather(sweeping, return_exceptions=True)
             await runner.cleanup()
 
     async def _sweep_for_ever(self) -> None:

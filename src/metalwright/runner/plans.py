@@ -147,7 +147,7 @@ def _look(handlers: NodeHandlers, phase: Phase, timing: Timing, view: _NodeView)
     try:
         seen = handlers.observe(phase, ())
     except MetalwrightError as error:
-        view.unknown[phase] = error.what
+        view.unknown[phase] = "; ".join(" ".join(text.split()) for text in (error.what, error.hint) if text)
         return phase is not Phase.IDENTIFY
     decision = decide(seen, History(), timing)
     if isinstance(decision, Failed) and phase is not Phase.READY:

@@ -126,9 +126,7 @@ def test_another_machine_behind_the_address_is_not_taken_for_the_node(bmc: Runni
 
 def test_prometheus_reads_it_over_http_until_it_is_stopped(bmc: RunningService, tmp_path: Path) -> None:
     site = pinned(site_of(tmp_path, bmc))
-    with socket.create_server((ADDRESS, 0)) as probe:
-        port = probe.getsockname()[1]
-    words = ["--site", str(site.root), "monitoring", "bmc-metrics", "--listen", f"{ADDRESS}:{port}"]
+    words = ["--site", str(site.root), "monitoring", "bmc-metrics", "--listen", f"{ADDRESS}:0"]
     process = subprocess.Popen(
         [sys.executable, "-m", "metalwright.cli", *words],
         env=environment_of({"FACTORY": "factory-secret"}),
@@ -137,7 +135,11 @@ def test_prometheus_reads_it_over_http_until_it_is_stopped(bmc: RunningService, 
         text=True,
     )
     try:
-        text = _page(f"http://{ADDRESS}:{port}/metrics")
+        assert process.stderr is not None
+        where = process.stderr.readline().split()[-1]
+        with socket.create_connection((ADDRESS, int(where.split(":")[2].split("/")[0])), timeout=5):
+            """What is told is listened on already."""
+        text = _page(where)
     finally:
         os.kill(process.pid, signal.SIGTERM)
     out, err = process.communicate(timeout=20)
@@ -166,6 +168,7 @@ def test_an_address_that_cannot_be_listened_on_is_refused_with_a_hint(tmp_path: 
     run = make_site(tmp_path, []).run("monitoring", "bmc-metrics", "--listen", "192.0.2.1:9478")
     assert run.code == 64
     assert "192.0.2.1:9478: cannot listen there" in run.err
+    assert "metrics of the BMCs on" not in run.err
     assert "hint: name a free port" in run.err
 
 

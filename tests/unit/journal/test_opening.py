@@ -14,7 +14,7 @@ from tests.desired import site
 
 from metalwright.errors import JournalError
 from metalwright.journal.journal import Journal
-from metalwright.journal.opening import open_journal, open_sqlite, open_url
+from metalwright.journal.opening import open_journal, open_sqlite, open_url, read_sqlite
 
 
 def _made(path: Path) -> str:
@@ -185,3 +185,23 @@ def test_st_01_a_full_disk_is_an_error_and_the_old_content_stays(tmp_path: Path)
     assert events[0].what == "before"
     assert len(events) == 1 + int(written)
     assert os.access(path, os.R_OK)
+
+
+def test_a_journal_that_cannot_be_written_is_read_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    with Journal(open_sqlite(path)) as journal:
+        journal.events.note("while it is open", node="n1")
+        with Journal(read_sqlite(path)) as reading:
+            assert [event.what for event in reading.events.of(node="n1")] == ["while it is open"]
+    before = sorted(file.name for file in tmp_path.iterdir())
+    with Journal(read_sqlite(path)) as reading:
+        assert [event.what for event in reading.events.of(node="n1")] == ["while it is open"]
+        with pytest.raises(JournalError, match="cannot be opened for writing"):
+            reading.events.note("something")
+    assert sorted(file.name for file in tmp_path.iterdir()) == before
+
+
+def test_where_there_is_no_journal_and_none_can_be_made_an_empty_one_is_read(tmp_path: Path) -> None:
+    with Journal(read_sqlite(tmp_path / "journal.sqlite")) as reading:
+        assert reading.runs.newest() == ()
+    assert list(tmp_path.iterdir()) == []
