@@ -31,6 +31,12 @@ KEYRING = "/etc/apt/keyrings/metalwright.asc"
 """Where a node keeps the public key of the package mirror."""
 
 KEYS_DIRECTORY = "/etc/ssh/authorized_keys.d"
+PRINCIPALS_DIRECTORY = "/etc/ssh/authorized_principals.d"
+AUTHORITIES = "/etc/ssh/metalwright-authorities.pub"
+REVOKED_KEYS = "/etc/ssh/metalwright-revoked-keys.pub"
+MADE_ACCOUNTS = "/var/lib/metalwright/accounts"
+"""Name and user id of each account that metalwright made on the node."""
+
 FIREWALL_RULES = "/etc/nftables.conf"
 AUDIT_RULES = "/etc/audit/rules.d/50-metalwright.rules"
 NETWORKS = "/etc/systemd/network"
@@ -59,18 +65,26 @@ WATCHED_UNITS = (
 
 Data = Mapping[str, Any]
 
+NO_TRUST: Data = {"certificate_authorities": [], "revoked_keys": []}
+"""No certificate of a person opens an account."""
+
 NOBODY: Data = {"ports": [], "ip": [], "ip6": []}
 """No port is open to scrapers alone."""
 
 
 @dataclass(frozen=True)
 class NodeFile:
-    """A file at ``path``: ``templates/node/<template>`` rendered with ``values``. Mode in octal; owner is root."""
+    """A file at ``path``: ``templates/node/<template>`` rendered with ``values``. Mode in octal; owner is root.
+
+    ``check``: a command that is given the new text in a file beside the old one; it takes its place only when that
+    succeeds.
+    """
 
     template: str
     path: str
     values: Data = field(default_factory=dict)
     mode: str = "644"
+    check: str = ""
 
 
 def node_data(repository: SiteRepository, node: Node) -> dict[str, Any]:
@@ -82,6 +96,7 @@ def node_data(repository: SiteRepository, node: Node) -> dict[str, Any]:
         "blueprint": node.blueprint,
         "ntp_servers": list(site.ntp),
         "admins": [admin.to_json() for admin in site.admins],
+        "ssh_trust": ssh_trust(site),
         "package_pins": [pin.to_json() for pin in blueprint_pins(blueprint)],
         "agents": dict(sorted(blueprint.software.agents.items())),
         "called_packages": list(unpinned_packages(blueprint)),
@@ -124,7 +139,7 @@ def node_files(data: Data) -> Iterator[NodeFile]:
     yield from runtime_files(data["container_runtime"], data["gpu_runtime"])
     yield from time_files(data["ntp_servers"])
     yield from login_files(data["admins"])
-    yield from sshd_files()
+    yield from sshd_files(data.get("ssh_trust", NO_TRUST))
     yield from monitoring_files(data.get("agents", {}))
     yield from label_files(data.get("labels", {}))
     yield from audit_files(data.get("audit_rules"))
@@ -215,16 +230,36 @@ def time_files(ntp_servers: Sequence[str]) -> Iterator[NodeFile]:
     yield NodeFile("chrony.conf.j2", "/etc/chrony/chrony.conf", {"ntp_servers": ntp_servers})
 
 
+def ssh_trust(site: Site) -> dict[str, Any]:
+    """Who may sign certificates of people, and which keys open nothing any more."""
+    ssh = site.ssh
+    return {"certificate_authorities": list(ssh.certificate_authorities), "revoked_keys": list(ssh.revoked_keys)}
+
+
 def login_files(admins: Sequence[Data]) -> Iterator[NodeFile]:
-    """The keys of each person, and sudo for all of them."""
+    """The keys and principals of each person, and what sudo lets them do; visudo reads that before it counts."""
     for admin in admins:
-        yield NodeFile("authorized_keys.j2", f"{KEYS_DIRECTORY}/{admin['name']}", {"keys": admin["authorized_keys"]})
-    yield NodeFile("sudoers.j2", "/etc/sudoers.d/metalwright-admins", {"admins": admins}, mode="440")
+        if admin["authorized_keys"]:
+            keys = {"keys": admin["authorized_keys"]}
+            yield NodeFile("authorized_keys.j2", f"{KEYS_DIRECTORY}/{admin['name']}", keys)
+        if admin.get("principals"):
+            path = f"{PRINCIPALS_DIRECTORY}/{admin['name']}"
+            yield NodeFile("authorized_principals.j2", path, {"principals": admin["principals"]})
+    people = [{"name": admin["name"], "sudo": admin.get("sudo", "all")} for admin in admins]
+    check = "visudo --check --strict --file"
+    yield NodeFile("sudoers.j2", "/etc/sudoers.d/metalwright-admins", {"admins": people}, mode="440", check=check)
 
 
-def sshd_files() -> Iterator[NodeFile]:
-    """sshd with keys only."""
-    yield NodeFile("sshd.conf.j2", "/etc/ssh/sshd_config.d/00-metalwright.conf")
+def sshd_files(trust: Data = NO_TRUST) -> Iterator[NodeFile]:
+    """sshd with keys only, and with certificates where somebody may sign them; its settings come last."""
+    values = {"authorities": None, "revoked": None, "principals": PRINCIPALS_DIRECTORY}
+    if trust["certificate_authorities"]:
+        values["authorities"] = AUTHORITIES
+        yield NodeFile("ssh-keys.j2", AUTHORITIES, {"keys": trust["certificate_authorities"]})
+    if trust["revoked_keys"]:
+        values["revoked"] = REVOKED_KEYS
+        yield NodeFile("ssh-keys.j2", REVOKED_KEYS, {"keys": trust["revoked_keys"]})
+    yield NodeFile("sshd.conf.j2", "/etc/ssh/sshd_config.d/00-metalwright.conf", values, check="sshd -t -f")
 
 
 def monitoring_files(agents: Mapping[str, str]) -> Iterator[NodeFile]:

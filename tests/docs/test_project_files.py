@@ -29,13 +29,14 @@ SHELL_SCRIPTS = sorted(
 
 
 def test_every_file_of_running_nodes_is_in_the_table_that_a_review_reads() -> None:
-    admins = [{"name": "a", "authorized_keys": []}]
+    admins = [{"name": "a", "authorized_keys": ["x"], "principals": ["x"]}]
     data = {
         "package_pins": (),
         "apt_sources": ["deb x"],
         "ntp_servers": (),
         "admins": admins,
         "audit_rules": ["x"],
+        "ssh_trust": {"certificate_authorities": ["x"], "revoked_keys": []},
         "agents": dict.fromkeys(AGENT_PACKAGES, "1.0"),
     }
     kernel = {"sysctl": {}, "cpu_governor": "performance", "patches": "none"}

@@ -17,8 +17,9 @@ from tests.machines.site import MachineSite
 
 from metalwright.facts.apt import InstalledVersions, PackageCandidates
 from metalwright.facts.files import FileStates
+from metalwright.facts.logins import LoginNames
 from metalwright.facts.nftables import Firewall
-from metalwright.facts.system import Addresses, BootId, LoginNames, System
+from metalwright.facts.system import Addresses, BootId, System
 from metalwright.facts.systemd import ServiceStates
 from metalwright.lifecycle.decisions import Act, Done, Failed, History, Wait
 from metalwright.lifecycle.observations import RestartView, SoftwareObservation

@@ -20,7 +20,7 @@ from metalwright.model.image import Image, Stamp
 from metalwright.model.package import SSH_PORT, PackagePin, agent_ports, blueprint_pins, package_pins, served_ports
 from metalwright.model.rack import Node
 from metalwright.model.site import Site
-from metalwright.node_files import FIREWALL_RULES
+from metalwright.node_files import AUTHORITIES, FIREWALL_RULES, PRINCIPALS_DIRECTORY, REVOKED_KEYS
 
 SSHD_SETTINGS = {
     "passwordauthentication": "no",
@@ -72,7 +72,8 @@ def expectations(
         "package": [{"id": pin.name, **pin.to_json()} for pin in _pins(blueprint)],
         "service": [{"id": unit.removesuffix(".service"), "unit": unit} for unit in _units(blueprint)],
         "user": [{"id": user.name, **user.to_json()} for user in site.admins],
-        "sshd": [{"id": key, "value": value} for key, value in SSHD_SETTINGS.items()],
+        "logins": [{"id": "files", **_logins(site)}],
+        "sshd": [{"id": key, "value": value} for key, value in (SSHD_SETTINGS | _trust(site)).items()],
         **_reachable(blueprint, firewall),
         "audit_rules": _audit(blueprint),
         **_hardware(blueprint, node),
@@ -103,6 +104,25 @@ def _reachable(blueprint: Blueprint, firewall: Firewall | None) -> dict[str, lis
         "firewall": [{"id": "input", "policy": "drop"}],
         "firewall_rules": rules,
         "networks_apart": apart,
+    }
+
+
+def _logins(site: Site) -> dict[str, list[str]]:
+    """Who may have keys, and who principals of certificates."""
+    with_keys = [user.name for user in site.admins if user.authorized_keys]
+    return {
+        "keys": sorted({*with_keys, site.ssh.user}),
+        "principals": sorted(user.name for user in site.admins if user.principals),
+    }
+
+
+def _trust(site: Site) -> dict[str, str]:
+    """What sshd must say of certificates and revoked keys."""
+    ssh = site.ssh
+    return {
+        "trustedusercakeys": AUTHORITIES if ssh.certificate_authorities else "none",
+        "authorizedprincipalsfile": f"{PRINCIPALS_DIRECTORY}/%u" if ssh.certificate_authorities else "none",
+        "revokedkeys": REVOKED_KEYS if ssh.revoked_keys else "none",
     }
 
 

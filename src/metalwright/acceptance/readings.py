@@ -77,6 +77,18 @@ def sshd_settings(text: str) -> dict[str, str]:
     return {key.lower(): value for key, _, value in (line.partition(" ") for line in text.splitlines()) if key}
 
 
+def sudo_fault(listed: str, wanted: str | Sequence[str]) -> str | None:
+    """What differs from ``wanted`` (``all``, ``none`` or commands), from ``sudo --list``; None when it is just that."""
+    head, _, rules = listed.partition(" may run the following commands on ")
+    found = [line.strip().replace("\\", "") for line in rules.splitlines()[1:] if line.strip()] if rules else []
+    if not rules and "is not allowed to run sudo" not in head:
+        return f"sudo tells nothing: {head[:200]!r}"
+    if wanted == "none":
+        return f"sudo lets them do {'; '.join(found)}" if found else None
+    right = ["(ALL : ALL) NOPASSWD: ALL"] if wanted == "all" else [f"(root) NOPASSWD: {', '.join(wanted)}"]
+    return None if found == right else f"sudo lets them do {'; '.join(found) or 'nothing'}, not {right[0]}"
+
+
 def exposed_ports(ss_text: str) -> set[int]:
     """TCP ports that listen beyond loopback, from ``ss -Hntl``."""
     exposed = set()

@@ -13,7 +13,11 @@ _HINT = "run pyinfra in the site repository, or set METALWRIGHT_SITE; `metalwrig
 
 def rendered_files(files: Iterable[NodeFile]) -> list[dict[str, str]]:
     """Files of the table in :mod:`metalwright.node_files`, rendered."""
-    return [node_file(item.template, item.path, mode=item.mode, **item.values) for item in files]
+    made = []
+    for item in files:
+        file = node_file(item.template, item.path, mode=item.mode, **item.values)
+        made.append({**file, "check": item.check} if item.check else file)
+    return made
 
 
 def node_file(template: str, path: str, *, mode: str = "644", folder: str = "node", **values: object) -> dict[str, str]:

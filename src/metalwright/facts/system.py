@@ -1,4 +1,4 @@
-"""Which system this is, and who may use it."""
+"""Which system this is."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Any, TypedDict
 from pyinfra.api.exceptions import FactProcessError
 
 from metalwright.acceptance.readings import addresses_of
-from metalwright.facts.answers import NodeFact, all_marked, marked
+from metalwright.facts.answers import NodeFact, marked
 from metalwright.model.image import STAMP_PATH
-from metalwright.node_files import KEYS_DIRECTORY
 
 
 class DeployedSystem(TypedDict):
@@ -75,28 +74,3 @@ class Addresses(NodeFact[dict[str, tuple[str, ...]]]):
     def process(self, output: list[str]) -> dict[str, tuple[str, ...]]:
         """See :func:`metalwright.acceptance.readings.addresses_of`."""
         return addresses_of(marked(output, "addresses:"))
-
-
-class Logins(TypedDict):
-    """``accounts``: name → user id; ``keys``: names that have a file in ``/etc/ssh/authorized_keys.d``."""
-
-    accounts: dict[str, int]
-    keys: tuple[str, ...]
-
-
-class LoginNames(NodeFact[Logins]):
-    """Who exists, and who has keys."""
-
-    def command(self) -> str:
-        """Marked lines of both lists."""
-        return f"sed 's/^/account:/' /etc/passwd; ls -1 {KEYS_DIRECTORY} 2>/dev/null | sed 's/^/keys:/'"
-
-    def process(self, output: list[str]) -> Logins:
-        """There is always one account."""
-        rows = [line.split(":") for line in all_marked(output, "account:")]
-        if not rows:
-            raise FactProcessError("/etc/passwd gave no answer")
-        return {
-            "accounts": {row[0]: int(row[2]) for row in rows if len(row) == 7},
-            "keys": all_marked(output, "keys:"),
-        }

@@ -10,6 +10,7 @@ from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from metalwright.model.base import Address, Count, Frozen, Positive, Slug, Text
 from metalwright.model.hooks import NodeHooks
+from metalwright.model.people import AdminUser, SshSettings
 from metalwright.model.purpose import NetworkPurpose
 
 SecretRef = Annotated[str, StringConstraints(pattern=r"^(env|file|command):.+$", strict=True)]
@@ -91,21 +92,6 @@ class ImageSettings(Frozen):
 
     unsigned: Literal["refused", "allowed"] = "refused"
     trusted_keys: dict[Slug, MinisignKey] = Field(default_factory=dict)
-
-
-class AdminUser(Frozen):
-    """A person with sudo on every node."""
-
-    name: Slug
-    authorized_keys: tuple[Text, ...] = Field(min_length=1)
-
-
-class SshSettings(Frozen):
-    """How metalwright itself logs in to nodes; ``private_key`` is a path, ``None`` means the agent or default keys."""
-
-    user: Slug = "metalwright"
-    private_key: Text | None = None
-    connect_timeout_s: float = Field(default=10.0, gt=0)
 
 
 class AptSettings(Frozen):
@@ -250,3 +236,10 @@ class Site(Frozen):
     acceptance_peer: Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z][0-9A-Za-z.:-]*$", strict=True)] | None = (
         None
     )
+
+    @model_validator(mode="after")
+    def _principals_have_an_authority(self) -> Site:
+        for admin in self.admins:
+            if admin.principals and not self.ssh.certificate_authorities:
+                raise ValueError(f"principals of {admin.name} need ssh.certificate_authorities: nobody signs for them")
+        return self

@@ -26,7 +26,7 @@ NEW = ".metalwright-new"
 def rendered(files: Sequence[Mapping[str, str]]) -> Generator[StringCommand, None, None]:
     """Each of ``files`` (``{"path", "text", "mode"}``) is there with this text and mode, owned by root.
 
-    ``--diff`` shows what would change.
+    ``--diff`` shows what would change. A file may have a ``"check"``, see :func:`written`.
     """
     if not files:
         host.noop("there is nothing to render")
@@ -43,15 +43,17 @@ def rendered(files: Sequence[Mapping[str, str]]) -> Generator[StringCommand, Non
 def written(files: Sequence[Mapping[str, str]]) -> StringCommand:
     """The command that writes them: all of them beside the old ones first, then each takes its place at once.
 
-    A full disk or a cut leaves every old file whole.
+    A full disk or a cut leaves every old file whole; so does a ``check`` (a command that is given the new file's path)
+    that fails.
     """
     paths = [item["path"] for item in files]
     names = " ".join(shlex.quote(path) for path in paths)
     unpack = f"tar --extract --directory / --unlink-first --touch --transform 's/$/{NEW}/' --file -"
+    checks = "".join(f"{item['check']} {shlex.quote(item['path'] + NEW)} && " for item in files if item.get("check"))
     place = f'for path in {names}; do mv --force "$path{NEW}" "$path"; done'
     clear = f'for path in {names}; do rm --force "$path{NEW}"; done; exit 1'
     return StringCommand(
-        f": write {', '.join(paths)};", f"base64 --decode | {unpack} && {{ {place}; }} || {{ {clear}; }}",
+        f": write {', '.join(paths)};", f"base64 --decode | {unpack} && {checks}{{ {place}; }} || {{ {clear}; }}",
         _stdin=archive(files),
     )  # fmt: skip
 

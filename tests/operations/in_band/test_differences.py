@@ -13,7 +13,7 @@ from pyinfra.api.state import StateStage
 from pyinfra.context import ctx_host
 from tests.operations.in_band.stand_in import StandInHost
 from tests.operations.in_band.test_apt import PIN, installed
-from tests.operations.in_band.test_services_and_people import state
+from tests.operations.in_band.test_services_and_people import logins, state
 
 from metalwright.model.drift import DIFFERENCES_VARIABLE
 from metalwright.operations.access import people
@@ -75,10 +75,11 @@ def test_files_by_what_is_wrong_with_them(file: Path, found: dict[str, str] | No
 
 
 def test_people_services_and_rules(file: Path) -> None:
-    logins = {"LoginNames": {"accounts": {"root": 0}, "keys": ("bo",)}}
-    assert told(people, logins, file, names=["amina"]) == [
+    found = {"LoginNames": logins({"root": 0, "gone": 1001}, keys=("bo",), made={"gone": 1001}, sessions=(1001,))}
+    assert told(people, found, file, names=["amina"]) == [
         "account amina: absent → there",
         "SSH keys of bo: there → absent",
+        "account gone: may log in, is logged in → locked, ended, sessions closed",
     ]
     file.unlink()
     units = {"a.service": state(fault="inactive/dead, result success"), "b.service": state(is_enabled=False)}

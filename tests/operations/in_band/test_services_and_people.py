@@ -9,6 +9,7 @@ from tests.operations.in_band.stand_in import commands_of, run_function
 
 from metalwright.errors import DeployError
 from metalwright.facts.answers import NO_ANSWER
+from metalwright.facts.logins import LoginNames, Logins
 from metalwright.facts.systemd import UnitState
 from metalwright.operations import systemd
 from metalwright.operations.access import people
@@ -96,23 +97,80 @@ def test_a_unit_that_takes_its_time_is_waited_for() -> None:
     wait([starting, starting, state(active_s=1.0), state(active_s=4.0)])
 
 
+def logins(accounts: dict[str, int], **changes: Any) -> Logins:
+    """What a node says of its people; nothing but accounts where nothing else is said."""
+    empty: Logins = {"accounts": accounts, "keys": (), "principals": (), "made": {}, "retired": (), "sessions": ()}
+    return empty | changes  # type: ignore[return-value]  # a TypedDict with other values
+
+
 def test_missing_people_get_an_account_and_strangers_lose_their_keys() -> None:
-    facts: dict[str, Any] = {
-        "LoginNames": {"accounts": {"root": 0, "amina": 1000}, "keys": ("metalwright", "amina", "gone")}
-    }
+    facts: dict[str, Any] = {"LoginNames": logins({"root": 0, "amina": 1000}, keys=("metalwright", "amina", "gone"))}
     commands, _ = commands_of(people, facts, names=["amina", "bo"], keep=["metalwright"])
     assert commands == [
-        "useradd --create-home --no-user-group --shell /bin/bash bo",
+        "useradd --create-home --no-user-group --shell /bin/bash bo && install -d -m 755 /var/lib/metalwright &&"
+        ' echo bo "$(id -u bo)" >> /var/lib/metalwright/accounts',
         "rm /etc/ssh/authorized_keys.d/gone",
     ]
     _, noops = commands_of(people, facts, names=["amina", "gone"], keep=["metalwright"])
     assert noops == []
-    facts = {"LoginNames": {"accounts": {"amina": 1000}, "keys": ("amina",)}}
+    facts = {"LoginNames": logins({"amina": 1000}, keys=("amina",))}
     assert commands_of(people, facts, names=["amina"])[0] == []
 
 
+def test_keys_and_principals_go_where_only_the_other_is_declared() -> None:
+    facts: dict[str, Any] = {"LoginNames": logins({"amina": 1000}, keys=("amina",), principals=("amina", "gone"))}
+    named = {"names": ["amina"], "keyless": ["amina"], "principals": ["amina"]}
+    assert commands_of(people, facts, **named)[0] == [
+        "rm /etc/ssh/authorized_keys.d/amina",
+        "rm /etc/ssh/authorized_principals.d/gone",
+    ]
+
+
+MADE = {"made": {"gone": 1001}}
+THERE = {"root": 0, "amina": 1000, "gone": 1001}
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        logins(THERE),
+        logins(THERE, **MADE, retired=("gone",)),
+        logins(THERE, made={"gone": 900}),
+    ],
+    ids=["made by others", "retired already", "of the system"],
+)
+def test_an_account_that_is_not_ours_to_retire_is_left_alone(found: Logins) -> None:
+    assert commands_of(people, {"LoginNames": found}, names=["amina"])[0] == []
+
+
+@pytest.mark.parametrize("changes", [{}, {"retired": ("gone",), "sessions": (1001,)}], ids=["open", "still logged in"])
+def test_an_account_that_we_made_is_retired_and_read_back(changes: dict[str, Any]) -> None:
+    found: dict[str, Any] = {"LoginNames": logins(THERE, **MADE, **changes)}
+    commands, _ = commands_of(people, found, names=["amina"])
+    assert commands[0] == "usermod --lock --expiredate 1 gone"
+    with pytest.raises(DeployError, match="the account gone still lets somebody in"):
+        run_function(commands[-1], found)
+    run_function(commands[-1], {"LoginNames": logins(THERE, **MADE, retired=("gone",))})
+    assert commands_of(people, found, names=["amina"], keep=["gone"])[0] == []
+
+
+def test_a_person_who_is_declared_again_may_come_back() -> None:
+    found: dict[str, Any] = {"LoginNames": logins(THERE, **MADE, retired=("gone",))}
+    assert commands_of(people, found, names=["amina", "gone"])[0] == ["usermod --expiredate '' gone"]
+
+
+def test_the_note_of_an_account_counts_only_while_it_is_the_same_account() -> None:
+    lines = [
+        "account:root:x:0:0::/root:/bin/bash", "account:gone:x:1002:100::/home/gone:/bin/bash",
+        "account:amina:x:1000:100::/home/amina:/bin/bash", "made:gone 1001", "made:amina 1000", "made:away 1003",
+        "end:root:*:", "end:gone:!:1", "end:amina:$:1", "session:1000", "keys:amina",
+    ]  # fmt: skip
+    found = LoginNames().process(lines)
+    assert (found["made"], found["retired"], found["sessions"]) == ({"amina": 1000}, ("gone",), (1000,))
+
+
 def test_the_name_of_a_system_account_is_refused_before_anything_is_changed() -> None:
-    facts = {"LoginNames": {"accounts": {"backup": 34}, "keys": ("gone",)}}
+    facts = {"LoginNames": logins({"backup": 34}, keys=("gone",))}
     (command,), _ = commands_of(people, facts, names=["amina", "backup"])
     with pytest.raises(DeployError, match="the name backup is taken") as caught:
         run_function(command, {})

@@ -64,7 +64,10 @@ def test_every_requirement_has_a_name_of_its_own() -> None:
 def test_the_expectations_are_plain_json_and_always_the_same() -> None:
     first, second = (expectations(blueprint(), node(), site=site(), links=LINKS, stamp=stamp()) for _ in range(2))
     assert json.loads(json.dumps(first)) == first == second
-    assert first["checks"]["user"] == [{"id": "amina", "name": "amina", "authorized_keys": [KEY]}]
+    assert first["checks"]["user"] == [
+        {"id": "amina", "name": "amina", "authorized_keys": [KEY], "sudo": "all", "principals": []}
+    ]
+    assert first["checks"]["logins"] == [{"id": "files", "keys": ["amina", "metalwright"], "principals": []}]
 
 
 def test_kinds_without_entries_are_left_out() -> None:

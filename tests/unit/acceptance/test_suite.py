@@ -73,6 +73,8 @@ ROOT = {"target": "/", "fstype": "ext4", "options": "rw,relatime"}
 IN_FORCE = f"rules-loaded:{'0' * 64}\nrules-written:{'0' * 64}\n"
 APART = {"network": "work", "prefix": "10.2.0.0/22", "address": "10.2.1.11", "length": 22, "neighbour": "10.2.0.1"}
 AUDIT_RULE = "-w /etc/passwd -p wa -k metalwright-identity"
+MAY_ALL = "User op may run the following commands on n1:\n    (ALL : ALL) NOPASSWD: ALL\n"
+PERSON = {"getent": "op:x:1000", "keys.d": "ssh-ed25519 A\n", "principals.d": "op-1\n", "sudo": MAY_ALL}
 PCI = "0x10de 0x030200\n"
 
 
@@ -169,12 +171,26 @@ CASES: dict[str, Case] = {
         },
     ),
     "user": Case(
-        {"name": "op", "authorized_keys": ["ssh-ed25519 A"]},
-        {"getent": "op:x:1000", "cat": "ssh-ed25519 A\n", "sudo": "(ALL) NOPASSWD: ALL"},
+        {"name": "op", "authorized_keys": ["ssh-ed25519 A"], "principals": ["op-1"], "sudo": "all"},
+        PERSON,
         {
-            "a second key": {"getent": "op", "cat": "ssh-ed25519 A\nssh-rsa B\n", "sudo": "NOPASSWD: ALL"},
-            "no key": {"getent": "op", "cat": "\n", "sudo": "NOPASSWD: ALL"},
-            "no sudo": {"getent": "op", "cat": "ssh-ed25519 A\n", "sudo": "(ALL) ALL"},
+            name: PERSON | wrong
+            for name, wrong in (
+                ("a second key", {"keys.d": "ssh-ed25519 A\nssh-rsa B\n"}),
+                ("no key", {"keys.d": "\n"}),
+                ("another principal", {"principals.d": "op-1\nroot\n"}),
+                ("no sudo", {"sudo": "User op is not allowed to run sudo on n1.\n"}),
+                ("less sudo", {"sudo": MAY_ALL.replace("(ALL : ALL) NOPASSWD: ALL", "(root) NOPASSWD: /bin/ls")}),
+                ("more sudo", {"sudo": MAY_ALL + "    (ALL) ALL\n"}),
+            )
+        },
+    ),
+    "logins": Case(
+        {"keys": ["op", "metalwright"], "principals": []},
+        {"keys.d": "metalwright\nop\nlisted\n", "principals.d": "listed\n"},
+        {
+            "a stranger": {"keys.d": "metalwright\nop\nx\nlisted\n", "principals.d": "listed\n"},
+            "a principal": {"keys.d": "op\nlisted\n", "principals.d": "op\nlisted\n"},
         },
     ),
     "audit_rules": Case(

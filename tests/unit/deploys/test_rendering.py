@@ -25,7 +25,7 @@ def _shipped_site(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_sshd_is_told_everything_that_acceptance_checks() -> None:
-    written = sshd_settings(node_file("sshd.conf.j2", "/x")["text"])
+    written = sshd_settings(node_file("sshd.conf.j2", "/x", authorities=None, revoked=None, principals="/y")["text"])
     assert {key: written[key] for key in SSHD_SETTINGS} == SSHD_SETTINGS
 
 
@@ -34,9 +34,21 @@ def test_chrony_uses_the_sites_servers_and_no_others() -> None:
     assert re.findall(r"^(?:server|pool|peer) (\S+)", text, re.MULTILINE) == ["10.0.0.1", "ntp.example"]
 
 
-def test_sudo_names_every_admin() -> None:
-    text = node_file("sudoers.j2", "/x", mode="440", admins=[{"name": "amina"}, {"name": "bo"}])["text"]
-    assert text == "amina ALL=(ALL:ALL) NOPASSWD: ALL\nbo ALL=(ALL:ALL) NOPASSWD: ALL\n"
+def test_sudo_lets_everybody_do_what_is_declared_for_them() -> None:
+    text = node_file(
+        "sudoers.j2",
+        "/x",
+        mode="440",
+        admins=[
+            {"name": "amina", "sudo": "all"},
+            {"name": "bo", "sudo": "none"},
+            {"name": "cy", "sudo": ["/usr/bin/systemctl restart --now=a b:c", "/usr/bin/id"]},
+        ],
+    )["text"]
+    assert text == (
+        "amina ALL=(ALL:ALL) NOPASSWD: ALL\n"
+        "cy ALL=(root) NOPASSWD: /usr/bin/systemctl restart --now\\=a b\\:c, /usr/bin/id\n"
+    )
 
 
 def test_keys_are_written_one_a_line() -> None:

@@ -12,8 +12,9 @@ from pyinfra.api.exceptions import FactProcessError
 
 from metalwright.facts.apt import InstalledVersions, PackageCandidates
 from metalwright.facts.files import FileStates
+from metalwright.facts.logins import LoginNames
 from metalwright.facts.nftables import Firewall
-from metalwright.facts.system import BootId, LoginNames, System
+from metalwright.facts.system import BootId, System
 from metalwright.facts.systemd import ServiceStates
 
 NOISE = ["Welcome!", "bash: warning: setlocale: LC_ALL: cannot change locale"]
