@@ -21,9 +21,9 @@ test: setup ## lint, types, contracts, documentation, then the tests
 	@scripts/system-packages test
 	@scripts/until-done scripts/test
 
-test-lab: setup ## everything that boots virtual machines; writes docs/reference/lab-report.json
+test-lab: setup ## the long tests (ONLY=FILE: a part of them); writes docs/reference/lab-report.json
 	@scripts/system-packages test
-	@scripts/until-done $(PY) -m scripts.lab_report
+	@scripts/until-done $(PY) -m scripts.lab_report $(ONLY)
 
 soak: setup system-packages ## random kills and faults for SECONDS=600; writes bench/results/soak.json
 	@METALWRIGHT_SOAK_SECONDS="$(SECONDS)" METALWRIGHT_SOAK_REPORT=bench/results/soak.json scripts/until-done $(PY) -m pytest -m soak tests/simulator/provision

@@ -1,8 +1,9 @@
-"""Run every test that boots virtual machines and write ``docs/reference/lab-report.json``.
+"""Run the tests that `make test` leaves out and keep ``docs/reference/lab-report.json``, one row a test.
 
-The report says which commit ran where, and what each test measured: ``{"schema": 1, "commit", "dirty", "date",
-"machine": {…}, "finished", "totals": {…}, "tests": [{"name", "result", "seconds"}]}``. Exit code: pytest's. A run that
-was stopped has ``"finished": false`` and what ran until then.
+``python -m scripts.lab_report [PYTEST ARGUMENTS]``. Each row says on which commit the test ran last, so that a part can
+be run again alone; it is written as soon as the test ends, so that a run that is stopped loses nothing:
+``{"schema": 2, "machine": {…}, "finished", "totals": {…}, "missing": […], "tests": [{"name", "result", "seconds",
+"commit", "dirty", "date", "notes"}]}``. ``finished``: no test of the selection is missing. Exit code: pytest's.
 """
 
 from __future__ import annotations
@@ -12,78 +13,96 @@ import os
 import platform
 import subprocess
 import sys
-import tempfile
+from collections import defaultdict
 from datetime import UTC, datetime
 from pathlib import Path
-from xml.etree import ElementTree
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 REPORT = ROOT / "docs" / "reference" / "lab-report.json"
+SELECTION = ("-m", "(lab or long) and not soak")
+WORKERS = os.environ.get("TEST_WORKERS", "2")
+
+Row = dict[str, Any]
 
 
 def main(arguments: list[str]) -> int:
-    """Run the tests, write the report (after Ctrl-C of what ran until then), return pytest's exit code."""
-    with tempfile.TemporaryDirectory() as directory:
-        junit = Path(directory) / "junit.xml"
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-m",
-            "(lab or long) and not soak",
-            "-n0",
-            f"--junitxml={junit}",
-            *arguments,
-        ]
-        with subprocess.Popen(command, cwd=ROOT) as child:
-            code = _end_of(child)
-        if junit.exists():
-            REPORT.write_text(
-                json.dumps(build_report(junit, code), indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
-            )
-    return code
+    """Run the selected tests (all without arguments) and keep the report."""
+    os.chdir(ROOT)
+    collector = Collector()
+    code = pytest.main(["--collect-only", "-qq", "-n0", *SELECTION], plugins=[collector])
+    if code != pytest.ExitCode.OK:
+        return code
+    return pytest.main([*SELECTION, "-n", WORKERS, *arguments], plugins=[Recorder(REPORT, collector.names)])
 
 
-def _end_of(child: subprocess.Popen[bytes]) -> int:
-    """Wait for pytest; Ctrl-C reaches it too, and it still says what it found."""
-    while True:
-        try:
-            return child.wait()
-        except KeyboardInterrupt:
-            continue
+class Collector:
+    """A pytest plugin that keeps the names of the selected tests."""
+
+    def __init__(self) -> None:
+        """Start without a name."""
+        self.names: list[str] = []
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Keep what is left after the selection."""
+        self.names = [item.nodeid for item in session.items]
 
 
-def build_report(junit: Path, code: int) -> dict[str, object]:
-    """The report of one JUnit file and pytest's exit code."""
-    document = ElementTree.parse(junit)  # noqa: S314 - pytest wrote it a moment ago
-    tests = [_test(case) for case in document.getroot().iter("testcase") if case.get("name")]
-    return {
-        "schema": 1,
-        "commit": _git("rev-parse", "HEAD"),
-        "dirty": bool(_git("status", "--porcelain", "--untracked-files=no")),
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": _machine(),
-        "finished": code in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED),
-        "totals": {result: sum(test["result"] == result for test in tests) for result in ("pass", "fail", "skip")},
-        "tests": tests,
-    }
+class Recorder:
+    """A pytest plugin that writes the row of a test when it has ended.
+
+    ``expected``: the names of all tests that the report is about. Rows of tests that are no longer among them go.
+    """
+
+    def __init__(self, path: Path, expected: list[str]) -> None:
+        """Take up the rows that the file has."""
+        self._path = path
+        self._expected = expected
+        self._origin = {"commit": _git("rev-parse", "HEAD"), "dirty": bool(_git("status", "--porcelain", "-uno"))}
+        self._phases: defaultdict[str, list[pytest.TestReport]] = defaultdict(list)  # of tests that run now
+        self.rows = {row["name"]: row for row in _rows_of(path) if row["name"] in expected}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Gather set-up, call and tear-down of a test; after the last, write."""
+        self._phases[report.nodeid].append(report)
+        if report.when == "teardown":
+            row = row_of(self._phases.pop(report.nodeid))
+            self.rows[report.nodeid] = {**row, **self._origin, "date": _now()}
+            self._path.write_text(json.dumps(self._document(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+    def _document(self) -> dict[str, object]:
+        rows = [self.rows[name] for name in self._expected if name in self.rows]
+        missing = [name for name in self._expected if name not in self.rows]
+        return {
+            "schema": 2,
+            "machine": _machine(),
+            "finished": not missing,
+            "totals": {result: sum(row["result"] == result for row in rows) for result in ("pass", "fail", "skip")},
+            "missing": missing,
+            "tests": rows,
+        }
 
 
-def _test(case: ElementTree.Element) -> dict[str, object]:
-    result = "pass"
-    if case.find("failure") is not None or case.find("error") is not None:
-        result = "fail"
-    elif case.find("skipped") is not None:
-        result = "skip"
-    properties = {item.get("name", ""): item.get("value", "") for item in case.iter("property")}
-    found: dict[str, object] = {
-        "name": f"{case.get('classname')}::{case.get('name')}",
+def row_of(phases: list[pytest.TestReport]) -> Row:
+    """What the reports of one test's phases say together."""
+    outcomes = {phase.outcome for phase in phases}
+    result = "fail" if "failed" in outcomes else "skip" if "skipped" in outcomes else "pass"
+    notes = [str(value) for name, value in phases[-1].user_properties if name == "note"]
+    row: Row = {
+        "name": phases[-1].nodeid,
         "result": result,
-        "seconds": round(float(case.get("time", "0")), 1),
+        "seconds": round(sum(phase.duration for phase in phases), 1),
     }
-    return {**found, "measured": properties} if properties else found
+    return {**row, "notes": notes} if notes else row
+
+
+def _rows_of(path: Path) -> list[Row]:
+    if not path.exists():
+        return []
+    document = json.loads(path.read_text(encoding="utf-8"))
+    return list(document["tests"]) if document.get("schema") == 2 else []
 
 
 def _machine() -> dict[str, object]:
@@ -92,16 +111,16 @@ def _machine() -> dict[str, object]:
         "memory_mib": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20,
         "kernel": platform.release(),
         "python": platform.python_version(),
-        "qemu": _first_line("qemu-system-x86_64", "--version"),
+        "qemu": _output("qemu-system-x86_64", "--version").partition("\n")[0],
     }
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _git(*arguments: str) -> str:
     return _output("git", "-C", str(ROOT), *arguments)
-
-
-def _first_line(*command: str) -> str:
-    return _output(*command).partition("\n")[0]
 
 
 def _output(*command: str) -> str:
