@@ -15,7 +15,16 @@ from xdist.scheduler import LoadScopeScheduling
 
 from metalwright.simulator.loopback import ensure_loopback_up
 
-VIRTUAL_MACHINES = ("tests/lab/", "tests/docs/test_commands.py")
+VIRTUAL_MACHINES = "tests/lab/"
+LONGEST_FIRST = (
+    VIRTUAL_MACHINES,
+    "tests/docs/test_commands.py",
+    "tests/simulator/provision/",
+    "tests/operations/",
+    "tests/failures/",
+    "tests/simulator/",
+)
+"""Files that take minutes start first, so that no worker ends up alone with one of them."""
 CAPTURES = Path(__file__).parent / "captures"
 
 
@@ -32,12 +41,24 @@ class FileScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist ships 
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
-        return "virtual machines" if file.startswith(VIRTUAL_MACHINES) else file
+        boots = file.startswith(VIRTUAL_MACHINES) or "::test_commands_of_the_lab" in nodeid
+        return "virtual machines" if boots else file
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest files first; the order within a file stays."""
+    items.sort(key=lambda item: _rank(item.nodeid))
+
+
+def _rank(nodeid: str) -> int:
+    ranks = (rank for rank, start in enumerate(LONGEST_FIRST) if nodeid.startswith(start))
+    return next(ranks, len(LONGEST_FIRST))
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FileScheduling:
-    """Schedule by file, whatever ``--dist`` says."""
+    """Schedule by file, in the order of collection, whatever the options say."""
+    config.option.loadscopereorder = False
     return FileScheduling(config, log)
 
 
