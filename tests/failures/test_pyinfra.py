@@ -19,7 +19,7 @@ from metalwright.facts.apt import InstalledVersions, PackageCandidates
 from metalwright.facts.files import FileStates
 from metalwright.facts.logins import LoginNames
 from metalwright.facts.nftables import Firewall
-from metalwright.facts.system import Addresses, BootId, System
+from metalwright.facts.system import Addresses, System
 from metalwright.facts.systemd import ServiceStates
 from metalwright.lifecycle.decisions import Act, Done, Failed, History, Wait
 from metalwright.lifecycle.observations import RestartView, SoftwareObservation
@@ -76,7 +76,6 @@ def test_py_12_a_second_run_changes_nothing(site: MachineSite) -> None:
         Firewall,
         ServiceStates,
         System,
-        BootId,
         LoginNames,
         Addresses,
     ],

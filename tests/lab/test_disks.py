@@ -14,6 +14,7 @@ import pytest
 from tests.disk_images import MIB
 from tests.lab.test_imaging import GATEWAY, Machine, _grant, machine_directory
 from tests.load_options import ELSEWHERE, FORMER, load_option
+from tests.simulator.nvram_judge import read_variable
 from tests.xfs_images import make_xfs_image, mounted, needs_xfs
 
 from metalwright.imaging.agent.stamp import PARTIAL_MAGIC, decode_stamp, read_stamp_area
@@ -23,7 +24,7 @@ from metalwright.model.agent_protocol import FailureCode
 from metalwright.model.deployment import Deployment, DeploymentState
 from metalwright.model.image import Image
 from metalwright.simulator.qemu.firmware import find_firmware
-from metalwright.simulator.qemu.nvram import read_variable, set_variable
+from metalwright.simulator.qemu.nvram import set_variable
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.timeout(900), needs_xfs]
 __all__ = ["machine_directory"]

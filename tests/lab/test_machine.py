@@ -8,13 +8,12 @@ import signal
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
-import aiohttp
 import pytest
 from aiohttp import web
 from tests.lab.tiny_system import iso, write_disk
 from tests.simulator.plain_client import RESET, SYSTEM, Client
 
-from metalwright.simulator.running import RunningService, running_service
+from metalwright.simulator.running import RunningService
 from metalwright.simulator.spec import DiskSpec, MachineSpec
 
 ADDRESS = "127.81.2.1"
@@ -31,15 +30,8 @@ pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.timeout(300)]
 
 
 @pytest.fixture
-async def service(tmp_path: Path) -> AsyncIterator[RunningService]:
-    async with running_service(SPEC, ADDRESS, machine_dir=tmp_path / "machine") as running:
-        yield running
-
-
-@pytest.fixture
-async def client(service: RunningService) -> AsyncIterator[Client]:
-    async with aiohttp.ClientSession() as http:
-        yield Client(service, http)
+def spec() -> MachineSpec:
+    return SPEC
 
 
 @pytest.fixture

@@ -10,11 +10,12 @@ from pathlib import Path
 import aiohttp
 import pytest
 from aiohttp import web
+from tests.simulator.nvram_judge import read_variable
 from tests.simulator.plain_client import SYSTEM, Client
 
 from metalwright.errors import LabError
 from metalwright.simulator.qemu.firmware import find_firmware
-from metalwright.simulator.qemu.nvram import HTTP_OPTION, read_variable, set_http_boot
+from metalwright.simulator.qemu.nvram import HTTP_OPTION, set_http_boot
 from metalwright.simulator.running import RunningService, running_service
 from metalwright.simulator.spec import BmcSpec, MachineSpec
 
@@ -27,15 +28,8 @@ SPEC = MachineSpec(
 
 
 @pytest.fixture
-async def service(tmp_path: Path) -> AsyncIterator[RunningService]:
-    async with running_service(SPEC, ADDRESS, machine_dir=tmp_path / "machine") as running:
-        yield running
-
-
-@pytest.fixture
-async def client(service: RunningService) -> AsyncIterator[Client]:
-    async with aiohttp.ClientSession() as http:
-        yield Client(service, http)
+def spec() -> MachineSpec:
+    return SPEC
 
 
 @pytest.fixture

@@ -52,18 +52,6 @@ class RootAccess(NodeFact[str | None]):
         return None if text == "yes" else text or "sudo refused without a word"
 
 
-class BootId(NodeFact[str]):
-    """The kernel's id of this boot."""
-
-    def command(self) -> str:
-        """One marked line."""
-        return "sed 's/^/boot:/' /proc/sys/kernel/random/boot_id"
-
-    def process(self, output: list[str]) -> str:
-        """The UUID as the kernel prints it."""
-        return marked(output, "boot:")
-
-
 class Addresses(NodeFact[dict[str, tuple[str, ...]]]):
     """Interface → its global addresses with prefix length."""
 

@@ -62,17 +62,11 @@ class NodeLock:
         self.node = node
         self.path = state_dir / "locks" / f"{node}.lock"
         self._descriptor: int | None = None
-        self._is_inherited = False
 
     @property
     def is_held(self) -> bool:
         """Whether this object holds the lock."""
         return self._descriptor is not None
-
-    @property
-    def is_inherited(self) -> bool:
-        """Whether the lock came from the parent process."""
-        return self._is_inherited
 
     @property
     def descriptor(self) -> int:
@@ -90,7 +84,7 @@ class NodeLock:
             return self
         inherited = _inherited_descriptor(self.node, self.path)
         if inherited is not None:
-            self._descriptor, self._is_inherited = inherited, True
+            self._descriptor = inherited
             return self
         descriptor = self._open()
         try:
@@ -111,7 +105,7 @@ class NodeLock:
         if self._descriptor is None:
             return
         os.close(self._descriptor)
-        self._descriptor, self._is_inherited = None, False
+        self._descriptor = None
 
     def holder(self) -> LockHolder | None:
         """Return what the file says about its last holder, who may be gone; ``None`` when it says nothing."""

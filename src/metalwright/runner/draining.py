@@ -47,12 +47,6 @@ def is_given_away(journal: Journal, node: str) -> bool:
     return journal.events.newest_by_node(DRAIN, UNDRAINED, node=node).get(node) == DRAIN
 
 
-def drained_nodes(journal: Journal) -> frozenset[str]:
-    """All nodes of which that holds."""
-    found = journal.events.newest_by_node(DRAIN, UNDRAINED)
-    return frozenset(node for node, what in found.items() if what == DRAIN)
-
-
 @dataclass
 class Draining:
     """The hooks of one node in one run. ``undrained`` is why a person said to go on without a drain."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import string
 from typing import Annotated
 
 from pydantic import Field
@@ -53,10 +52,3 @@ def make_password(rules: PasswordRules | None = None) -> Secret:
         text = secrets.choice(UPPER + LOWER) + "".join(secrets.choice("".join(classes)) for _ in range(length - 1))
         if all(any(character in group for character in text) for group in classes):
             return Secret(text)
-
-
-def character_classes(text: str) -> int:
-    """Return how many of the four classes (upper, lower, digit, other) a text has."""
-    groups = (string.ascii_uppercase, string.ascii_lowercase, string.digits)
-    known = sum(any(character in group for character in text) for group in groups)
-    return known + any(character not in "".join(groups) for character in text)

@@ -14,7 +14,7 @@ from metalwright.facts.apt import InstalledVersions, PackageCandidates
 from metalwright.facts.files import FileStates
 from metalwright.facts.logins import LoginNames
 from metalwright.facts.nftables import Firewall
-from metalwright.facts.system import BootId, System
+from metalwright.facts.system import System
 from metalwright.facts.systemd import ServiceStates
 
 NOISE = ["Welcome!", "bash: warning: setlocale: LC_ALL: cannot change locale"]
@@ -41,7 +41,7 @@ Uptime=100.50 90.00""".splitlines()
 
 
 @pytest.mark.parametrize(
-    "fact", [InstalledVersions, PackageCandidates, FileStates, Firewall, ServiceStates, System, BootId, LoginNames]
+    "fact", [InstalledVersions, PackageCandidates, FileStates, Firewall, ServiceStates, System, LoginNames]
 )
 @pytest.mark.parametrize("output", [[], NOISE])
 def test_no_answer_is_an_error_and_no_default(fact: type[FactBase[Any]], output: list[str]) -> None:
@@ -128,12 +128,6 @@ def test_the_system_tells_its_stamp(lines: list[str], stamp: dict[str, str] | No
 def test_a_broken_stamp_is_an_error(stamp: str) -> None:
     with pytest.raises(FactProcessError):
         System().process(["uid:0", f"stamp:{stamp}"])
-
-
-def test_the_boot_id_is_the_kernels() -> None:
-    done = subprocess.run(["sh", "-c", BootId().command()], capture_output=True, text=True, check=True)
-    boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    assert BootId().process(NOISE + done.stdout.splitlines()) == boot_id
 
 
 def test_accounts_are_those_of_the_real_tools() -> None:

@@ -15,7 +15,7 @@ from metalwright.errors import JournalError, LockHeldError
 from metalwright.journal.locks import NodeLock, child_environment
 
 HOLDER = """
-import sys, time
+import os, sys, time
 from pathlib import Path
 from metalwright.errors import LockHeldError
 from metalwright.journal.locks import NodeLock
@@ -25,7 +25,7 @@ try:
 except LockHeldError:
     print("held", flush=True)
     sys.exit(3)
-print("inherited" if lock.is_inherited else "taken", flush=True)
+print("inherited" if lock.holder().pid != os.getpid() else "taken", flush=True)
 time.sleep(float(sys.argv[2]))
 """
 

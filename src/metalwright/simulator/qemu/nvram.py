@@ -59,13 +59,6 @@ def set_variable(path: Path, name: str, data: bytes) -> None:
     draft.replace(path)
 
 
-def read_variable(path: Path, name: str, vendor: uuid.UUID = EFI_GLOBAL) -> bytes | None:
-    """Return the value of a variable, None when there is none. Raises :class:`LabError`."""
-    flash = path.read_bytes()
-    found = [item for item in _walk(flash, path) if (item.name, item.vendor, item.state) == (name, vendor, _ADDED)]
-    return found[-1].data if found else None
-
-
 def _load_option(description: str, url: str) -> bytes:
     """Return an ``EFI_LOAD_OPTION`` whose path is the short form ``Uri(url)``: the firmware finds the port."""
     uri = url.encode("ascii")

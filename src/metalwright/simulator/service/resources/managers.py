@@ -6,7 +6,6 @@ import ipaddress
 from datetime import datetime
 from typing import Any
 
-from metalwright.simulator.events import iso_time
 from metalwright.simulator.service.answers import Json, refuse
 from metalwright.simulator.service.bmc import CHASSIS, MANAGER, ROOT, SYSTEM
 from metalwright.simulator.service.resources import oem
@@ -252,8 +251,3 @@ def _static(entry: Json) -> StaticAddress:
         netmask=entry.get("SubnetMask", "255.255.255.0"),
         gateway=entry.get("Gateway", "0.0.0.0"),  # noqa: S104 - "no gateway" in Redfish
     )
-
-
-def boot_time(call: Call) -> str:
-    """When this BMC process started, by its own clock."""
-    return iso_time(call.bmc.clock())
