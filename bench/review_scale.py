@@ -56,7 +56,7 @@ def _plan(root: Path) -> int:
     from metalwright.loading import load_site
     from metalwright.model.digests import canonical_json, recipe_digest
     from metalwright.model.phase import Phase
-    from metalwright.planning import Desired, make_plan, plan_node, shared_inputs
+    from metalwright.planning import Desired, make_plan, network_inputs, place_inputs, plan_node, shared_inputs
 
     repository = load_site(root)
     shared = shared_inputs(repository)
@@ -64,9 +64,11 @@ def _plan(root: Path) -> int:
     desired = []
     for node in repository.nodes():
         blueprint, addresses = repository.blueprint_of(node.name), repository.addresses.of_node(node.name)
-        inputs = {"node": node.recipe_inputs(), "addresses": addresses, **shared}
+        place, networks = place_inputs(repository.rack_of(node.name)), network_inputs(repository, node)
+        own = {"node": node.recipe_inputs(), "addresses": addresses, "place": place, "networks": networks}
+        inputs = {**own, **shared}
         recipe = recipe_digest(blueprint, inputs, repository.tree_digest, __version__)
-        desired.append(Desired(node, blueprint, recipe, addresses, f"D-{node.name}", shared))
+        desired.append(Desired(node, blueprint, recipe, addresses, f"D-{node.name}", place, networks, shared))
     plan = make_plan(desired, [plan_node(item, seen, {}) for item in desired])
     (root / "plan.json").write_bytes(canonical_json(plan))
     assert plan.nodes[0].node == node_name(0)

@@ -14,7 +14,6 @@ from metalwright.errors import PlanError
 from metalwright.estimation import History, estimate
 from metalwright.model.blueprint import Blueprint
 from metalwright.model.digests import digest
-from metalwright.model.network import Network
 from metalwright.model.phase import PHASES, Phase
 from metalwright.model.plan import Change, Disruption, NodePlan, Plan, PlannedIdentity
 from metalwright.model.rack import Node, Rack
@@ -26,9 +25,6 @@ _TOLD = 8
 
 SITE_INPUTS = ("name", "domain", "ntp", "dns", "admins", "ssh", "apt", "bmc_user")
 """Keys of ``site.yaml`` that every recipe takes."""
-
-ALLOCATOR_KEYS = ("dhcp_pool", "reserved", "per_rack", "pool")
-"""Keys of a network that say which addresses may be given: a node notices the address alone."""
 
 
 def shared_inputs(repository: SiteRepository) -> dict[str, object]:
@@ -45,12 +41,7 @@ def place_inputs(rack: Rack) -> dict[str, object]:
 def network_inputs(repository: SiteRepository, node: Node) -> dict[str, object]:
     """What the recipe of a node takes from the networks that it joins, by their names."""
     joined = purposes_of(node, repository.blueprint_of(node.name))
-    return {network.name: network_values(network) for network in repository.networks if network.purpose in joined}
-
-
-def network_values(network: Network) -> dict[str, object]:
-    """The network as a node's recipe sees it: what only the allocator or a DHCP server goes by changes no node."""
-    return {key: value for key, value in network.to_json().items() if key not in ALLOCATOR_KEYS}
+    return {network.name: network.seen_by_nodes for network in repository.networks if network.purpose in joined}
 
 
 @dataclass(frozen=True)

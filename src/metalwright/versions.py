@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import zip_longest
 
 _TERM = re.compile(r"^(==|>=|<=|>|<)\s*(\S.*)$")
@@ -51,7 +52,11 @@ Unknown stays, among others, ``R14_F37`` (Gigabyte): neither the maker's pages n
 searched say how its two numbers count.
 """
 
-_COMPILED = tuple(re.compile(form, re.IGNORECASE) for form, _ in _FORMS)
+
+@cache
+def _compiled() -> tuple[re.Pattern[str], ...]:
+    """The forms, compiled when the first version is read: most commands read none."""
+    return tuple(re.compile(form, re.IGNORECASE) for form, _ in _FORMS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +87,7 @@ def parse_version(text: str, *, is_hexadecimal: bool = False) -> Version | None:
     flat = " ".join(text.split())
     if _HEX_PAIRS.match(flat) and (is_hexadecimal or re.search("[A-F]", flat)):
         return Version("", tuple(int(part, 16) for part in flat.split(".")), is_hexadecimal=True)
-    for form in _COMPILED:
+    for form in _compiled():
         found = form.fullmatch(flat)
         if found is not None:
             return _of_groups({name: text or "" for name, text in found.groupdict().items()})

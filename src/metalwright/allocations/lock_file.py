@@ -8,7 +8,7 @@ from datetime import date
 from pathlib import Path
 
 from metalwright.addressing import allocate
-from metalwright.allocations.probing import Look, Probe
+from metalwright.allocations.probe import Look, Probe
 from metalwright.errors import AddressError
 from metalwright.loading import SitePaths, load_site, render_addresses, write_addresses
 from metalwright.loading.file_lock import exclusive

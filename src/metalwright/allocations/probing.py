@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from metalwright.allocations.probe import Probe
 
 PORTS = (443, 22)
 """Anything would do: a refusal is an answer, too."""
@@ -16,18 +17,6 @@ TIMEOUT_S = 1.0
 AT_ONCE = 128
 NEIGHBOURS = Path("/proc/net/arp")
 _COMPLETE = 0x2
-
-
-@dataclass(frozen=True)
-class Probe:
-    """What was seen: the addresses that answered, and those that cannot be reached from here."""
-
-    answering: frozenset[str] = frozenset()
-    unreachable: frozenset[str] = frozenset()
-
-
-Look = Callable[[Collection[str]], Probe]
-"""Asks some addresses whether somebody uses them."""
 
 
 def answering_addresses(addresses: Collection[str]) -> Probe:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from pydantic import BaseModel
-from rich.console import Console
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _PIPE_WIDTH = 400
 """Columns of a table that another program reads: rows are never folded."""
@@ -31,12 +34,18 @@ class CliContext:
     @property
     def out(self) -> Console:
         """Tables and data, on stdout."""
-        return Console(soft_wrap=True, highlight=False, width=None if sys.stdout.isatty() else _PIPE_WIDTH)
+        return _console(soft_wrap=True, highlight=False, width=None if sys.stdout.isatty() else _PIPE_WIDTH)
 
     @property
     def err(self) -> Console:
         """Progress and notes, on stderr."""
-        return Console(stderr=True, soft_wrap=True, highlight=False)
+        return _console(stderr=True, soft_wrap=True, highlight=False)
+
+
+def _console(**options: Any) -> Console:
+    """A console; rich is loaded when something is printed with it."""
+    made: Console = import_module("rich.console").Console(**options)
+    return made
 
 
 def print_json(value: Any) -> None:

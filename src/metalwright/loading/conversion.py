@@ -72,6 +72,9 @@ def _value(raw: Raw, shape: _Shape, loc: Loc, misfits: list[Misfit]) -> Any:
     if isinstance(raw, str):
         return _scalar(raw, shape.kinds, loc, misfits)
     if isinstance(raw, list):
+        every = shape.every_item
+        if every is not None:
+            return [_value(item, every, (*loc, index), misfits) for index, item in enumerate(raw)]
         kinds = shape.item_types(len(raw))
         return [_value(item, _shape(kinds[index]), (*loc, index), misfits) for index, item in enumerate(raw)]
     types_of = shape.value_types(raw)
@@ -103,21 +106,32 @@ class _Shape:
         models = [part for part in self.parts if isinstance(part, type) and issubclass(part, BaseModel)]
         return [{key: _shape(kind) for key, kind in field_types(model).items()} for model in models]
 
-    def item_types(self, count: int) -> list[Any]:
-        """The type of each item of a list of ``count``."""
+    @cached_property
+    def every_item(self) -> _Shape | None:
+        """The shape of all items of a list; ``None`` where each place has its own."""
         for part in self.parts:
             arguments = get_args(part)
-            if get_origin(part) is tuple and (len(arguments) != 2 or arguments[1] is not Ellipsis):
-                return [*arguments[:count], *([Any] * (count - len(arguments)))]
+            if _is_fixed(part, arguments):
+                return None
             if get_origin(part) in (tuple, list, frozenset, set) and arguments:
-                return [arguments[0]] * count
-        return [Any] * count
+                return _shape(arguments[0])
+        return _shape(Any)
+
+    def item_types(self, count: int) -> list[Any]:
+        """The type of each item of a list of ``count`` whose places have types of their own."""
+        arguments = next(found for part in self.parts if _is_fixed(part, found := get_args(part)))
+        return [*arguments[:count], *([Any] * (count - len(arguments)))]
 
     def value_types(self, raw: dict[str, Any]) -> dict[str, _Shape]:
         """Key → shape; ``*`` for keys that are not fixed. Of several models the one that knows most of the keys."""
         if len(self.models) > 1:
             return max(self.models, key=lambda fields: len(raw.keys() & fields.keys()))
         return self.models[0] if self.models else self.mapping
+
+
+def _is_fixed(part: Any, arguments: tuple[Any, ...]) -> bool:
+    """Whether a type is a tuple with a type for each place."""
+    return get_origin(part) is tuple and (len(arguments) != 2 or arguments[1] is not Ellipsis)
 
 
 _shapes: dict[int, _Shape] = {}

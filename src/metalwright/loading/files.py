@@ -34,6 +34,8 @@ def inside(path: Path, root: Path) -> Path:
     Raises:
         LoadingError: it leads out of the repository.
     """
+    if _is_plainly_below(path, root):
+        return path
     try:
         real = path.resolve()
     except (OSError, RuntimeError) as error:
@@ -47,6 +49,15 @@ def inside(path: Path, root: Path) -> Path:
             hint="copy the file into the repository; what is not in git cannot be reviewed",
         )
     return path
+
+
+def _is_plainly_below(path: Path, root: Path) -> bool:
+    """Whether no part of the path below ``root`` is a link: then nothing has to be resolved."""
+    parts = path.parts
+    if parts[: len(root.parts)] != root.parts or ".." in parts:
+        return False
+    below = len(parts) - len(root.parts)
+    return not any(step.is_symlink() for step in (path, *list(path.parents)[: below - 1]))
 
 
 def read_bytes(path: Path, *, root: Path | None, max_bytes: int = MAX_FILE_BYTES) -> bytes:

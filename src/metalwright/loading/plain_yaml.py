@@ -27,7 +27,9 @@ try:
 except ImportError:  # built without libyaml: everything is left to the other parser
     CParser = None
 
-_UNUSUAL = re.compile("[&*!\t\x85\u2028\u2029\ufeff]|^%|^---|^\\.\\.\\.|\\?(\\s|$)|<<", re.MULTILINE)
+_UNUSUAL = ("&", "*", "!", "\t", "\x85", "\u2028", "\u2029", "\ufeff", "<<")
+_UNUSUAL_LINES = ("\n%", "\n---", "\n...")
+_COMPLEX_KEY = re.compile(r"\?(\s|$)", re.MULTILINE)
 _NULL_KEYS = ("", "~", "null")
 _BLOCK_STYLES = ("|", ">")
 
@@ -50,12 +52,19 @@ def read_plain(text: str, max_depth: int, max_values: int) -> Raw | None:
     Raises:
         TooManyValuesError: as it says.
     """
-    if CParser is None or _UNUSUAL.search(text):
+    if CParser is None or _is_unusual(text):
         return None
     try:
         return _Reader(CParser(text).get_event, max_depth, max_values).document()
     except (_UnusualError, YAMLError, RecursionError, ValueError):
         return None
+
+
+def _is_unusual(text: str) -> bool:
+    """Whether the text has anything of which libyaml might think otherwise; plain searches, since a fleet is long."""
+    if any(mark in text for mark in _UNUSUAL) or any(mark in f"\n{text}" for mark in _UNUSUAL_LINES):
+        return True
+    return "?" in text and _COMPLEX_KEY.search(text) is not None
 
 
 class _Reader:
@@ -109,5 +118,10 @@ class _Reader:
             if key in found or depth > self.max_depth:
                 raise _UnusualError
             self.left -= 1
-            found[key] = self.value(self.next_event(), depth)
+            event = self.next_event()
+            if event.__class__ is ScalarEvent and not event.style and self.left > 0:
+                self.left -= 1
+                found[key] = event.value  # most values of a fleet; as `value` does it
+            else:
+                found[key] = self.value(event, depth)
         return found

@@ -32,6 +32,7 @@ FILLER_VALUES = frozenset(
 )
 
 _SEPARATORS = frozenset("-:._/ \t\n\r\f\v")
+_NORMAL_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _NORMAL_MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
 
 
@@ -77,14 +78,15 @@ def normal_uuid(value: str) -> str:
     Raises:
         ValueError: not a UUID.
     """
-    return str(uuidlib.UUID(value.strip()))
+    return value if _NORMAL_UUID.fullmatch(value) else str(uuidlib.UUID(value.strip()))
 
 
 @lru_cache(maxsize=1 << 16)
 def uuid_forms(value: str) -> frozenset[str]:
     """A UUID as written and with its first three fields byte-swapped (SMBIOS before 2.6 and some BMCs differ)."""
-    parsed = uuidlib.UUID(value.strip())
-    return frozenset({str(parsed), str(uuidlib.UUID(bytes_le=parsed.bytes))})
+    text = normal_uuid(value)
+    swapped = f"{text[6:8]}{text[4:6]}{text[2:4]}{text[:2]}-{text[11:13]}{text[9:11]}-{text[16:18]}{text[14:16]}"
+    return frozenset({text, f"{swapped}{text[18:]}"})
 
 
 def _normal_sha256(value: str) -> str:

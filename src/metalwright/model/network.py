@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from functools import cached_property
+from typing import Any, Literal
 
 import netaddr
 from pydantic import Field, model_validator
 
 from metalwright.model.base import Address, Frozen, Prefix, Slug, Text, Vlan
 from metalwright.model.purpose import NetworkPurpose
+
+ALLOCATOR_KEYS = ("dhcp_pool", "reserved", "per_rack", "pool")
+"""Keys of a network that say which addresses may be given: a node notices the address alone."""
 
 
 class RackSlice(Frozen):
@@ -37,6 +41,11 @@ class Network(Frozen):
     per_rack: tuple[RackSlice, ...] = ()
     pool: bool = False
     mtu: int | None = Field(default=None, ge=1280, le=9216)
+
+    @cached_property
+    def seen_by_nodes(self) -> dict[str, Any]:
+        """The network without what only the allocator or a DHCP server goes by: no node notices that."""
+        return {key: value for key, value in self.to_json().items() if key not in ALLOCATOR_KEYS}
 
     @model_validator(mode="after")
     def _inside_the_prefix(self) -> Network:

@@ -11,7 +11,7 @@ from metalwright.model.phase import PHASES, Phase
 from metalwright.model.rack import Node, Rack
 from metalwright.model.repository import SiteRepository
 from metalwright.model.review import AddressMove, BlueprintChange, NodeImpact, SiteChange
-from metalwright.planning import network_values, place_inputs, shared_inputs
+from metalwright.planning import place_inputs, shared_inputs
 from metalwright.review.differences import blueprint_changes
 from metalwright.review.site_changes import networks_and_site, racks_without_nodes
 
@@ -61,9 +61,13 @@ class _Comparison:
     def __init__(self, base: SiteRepository, head: SiteRepository) -> None:
         self.base, self.head = base, head
         self.changes = cache(self._changes)
-        self.addresses_before, self.addresses_after = _by_node(base), _by_node(head)
+        is_same_lock = base.addresses is head.addresses  # equal files are one object: nothing moves
+        self.addresses_before = {} if is_same_lock else _by_node(base)
+        self.addresses_after = {} if is_same_lock else _by_node(head)
         self.networks = _differing_networks(base, head)
         self.is_recipe_new = base.tree_digest != head.tree_digest or shared_inputs(base) != shared_inputs(head)
+        self.is_all_else_equal = is_same_lock and not self.networks and not self.is_recipe_new
+        self.differing = {ref for ref, item in head.blueprints.items() if base.blueprints.get(ref) is not item}
 
     def _changes(self, old: str, new: str) -> tuple[BlueprintChange, ...]:
         return blueprint_changes(self.base.blueprints[old], self.head.blueprints[new])
@@ -76,6 +80,9 @@ class _Comparison:
 
     def node(self, before: tuple[Rack, Node] | None, rack: Rack, node: Node) -> NodeImpact | None:
         """What happens to a node of the head; ``None`` when nothing does."""
+        is_same = before is not None and before[1] is node and before[0] is rack
+        if is_same and self.is_all_else_equal and node.blueprint not in self.differing:
+            return None
         moves = _moves(self.addresses_before.get(node.name, {}), self.addresses_after.get(node.name, {}))
         if before is None:
             return NodeImpact(
@@ -85,7 +92,6 @@ class _Comparison:
             )  # fmt: skip
         old_rack, old = before
         changes = self.changes(old.blueprint, node.blueprint)
-        is_same = old is node and old_rack is rack
         networks = self._networks_of(node)
         what = [*(() if is_same else _node_words(old_rack, old, rack, node))]
         what += [f"network {name} changes" for name in networks]
@@ -219,9 +225,9 @@ def _moves_bmc(repository: SiteRepository, moves: tuple[AddressMove, ...]) -> bo
 
 def _differing_networks(base: SiteRepository, head: SiteRepository) -> dict[str, str]:
     """Purpose → name of those of which nodes notice the difference."""
-    before = {network.purpose: network_values(network) for network in base.networks}
+    before = {network.purpose: network.seen_by_nodes for network in base.networks}
     return {
         network.purpose: network.name
         for network in head.networks
-        if before.get(network.purpose) not in (None, network_values(network))
+        if before.get(network.purpose) not in (None, network.seen_by_nodes)
     }

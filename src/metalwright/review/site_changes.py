@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from metalwright.addressing import purposes_of
+from metalwright.model.network import ALLOCATOR_KEYS
 from metalwright.model.rack import Rack
 from metalwright.model.repository import SiteRepository
 from metalwright.model.review import SiteChange
-from metalwright.planning import ALLOCATOR_KEYS
 
 _WORDS = {
     "cooling_kw": "cooling (kW)",
@@ -84,7 +84,7 @@ def racks_without_nodes(base: SiteRepository, head: SiteRepository) -> Iterator[
             )
         elif new is None and old is not None:
             yield SiteChange(section="Rack", what=f"{name} is gone", from_=f"{len(old.nodes)} node(s)")
-        elif old is not None and new is not None:
+        elif old is not None and new is not None and old is not new:
             yield from _rack(old, new)
 
 

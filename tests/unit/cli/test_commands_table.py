@@ -37,6 +37,12 @@ def test_help_loads_no_heavy_library(arguments: list[str]) -> None:
     assert not loaded_by(*arguments) & set(HEAVY)
 
 
+def test_a_review_loads_no_table_printer_no_certificates_and_no_network() -> None:
+    loaded = loaded_by("review", "--help")
+    assert "git" in loaded
+    assert not loaded & {"rich", "cryptography", "ssl", *HEAVY} - {"git"}
+
+
 def test_the_overview_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--help"]) == 0
     out = capsys.readouterr().out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -18,12 +17,27 @@ from metalwright.model.rack import Node, Rack, Racked
 _TWIN_HINT = "one of the two was copied from the other; read the value from the machine's own sticker or BMC"
 
 
+Key = tuple[str, str, tuple[str | int, ...]]
+"""What is compared, what a person wrote, and where in the entry it stands."""
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """A value that occurs once in a site. ``tells_owner``: messages say whose it is; a name says that itself."""
+
+    noun: str
+    keys: Callable[[Racked], tuple[Key, ...]]
+    tells_owner: bool = False
+    hint: str | None = None
+
+
 def check_nodes(files: SiteFiles) -> Iterator[LoadingError]:
     """Names and identities are unique; blueprints and port roles exist."""
     yield from _unique(files)
     for rack, index, node in each_node(files):
         if node.blueprint in files.blueprints:
-            yield from _port_roles(files, rack, index, node)
+            if node.ports:
+                yield from _port_roles(files, rack, index, node)
         elif files.paths.blueprint(node.blueprint) not in files.unreadable:
             yield LoadingError(
                 f"no blueprint {node.blueprint}",
@@ -40,70 +54,62 @@ def each_node(files: SiteFiles) -> Iterator[tuple[Loaded[Rack], int, Node]]:
             yield rack, index, node
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """An entry of a rack file that has a BMC, and where it stands."""
-
-    rack: Loaded[Rack]
-    section: str
-    index: int
-    item: Racked
-
-    def where(self, *keys: str | int) -> Callable[[], str]:
-        """The place of one of its keys, found when it is asked for."""
-        return partial(self.rack.where, self.section, self.index, *keys)
-
-
-def _entries(files: SiteFiles) -> Iterator[_Entry]:
-    for rack in files.racks:
-        for section, items in (("nodes", rack.model.nodes), ("equipment", rack.model.equipment)):
-            yield from (_Entry(rack, section, index, item) for index, item in enumerate(items))
-
-
 def _unique(files: SiteFiles) -> Iterator[LoadingError]:
-    entries = list(_entries(files))
-    yield from duplicates("node name", ((entry.item.name, entry.item.name, entry.where("name")) for entry in entries))
-    yield from duplicates(
-        "serial",
-        (
-            (_bare(entry.item.serial), f"{entry.item.serial} ({entry.item.name})", entry.where("serial"))
-            for entry in entries
-            if entry.item.serial is not None
-        ),
-        _TWIN_HINT,
+    """Over all that has a BMC: nodes and other equipment."""
+    items = [item for rack in files.racks for item in (*rack.model.nodes, *rack.model.equipment)]
+    for kind in _KINDS:
+        keys = [key for item in items for key, _, _ in kind.keys(item)]
+        if len(set(keys)) < len(keys):  # a fleet has none: no place is worked out for nothing
+            yield from duplicates(kind.noun, _values(files, kind), kind.hint)
+
+
+def _values(files: SiteFiles, kind: _Kind) -> Iterator[Value]:
+    for rack in files.racks:
+        sections: tuple[tuple[str, tuple[Racked, ...]], ...] = (
+            ("nodes", rack.model.nodes),
+            ("equipment", rack.model.equipment),
+        )
+        for section, items in sections:
+            for index, item in enumerate(items):
+                for key, written, place in kind.keys(item):
+                    shown = f"{written} ({item.name})" if kind.tells_owner else written
+                    yield key, shown, partial(rack.where, section, index, *place)
+
+
+def _name(item: Racked) -> tuple[Key, ...]:
+    return ((item.name, item.name, ("name",)),)
+
+
+def _serial(item: Racked) -> tuple[Key, ...]:
+    return () if item.serial is None else (("".join(item.serial.split()).lower(), item.serial, ("serial",)),)
+
+
+def _uuid(item: Racked) -> tuple[Key, ...]:
+    return () if item.uuid is None else ((min(uuid_forms(item.uuid)), item.uuid, ("uuid",)),)
+
+
+def _macs(item: Racked) -> tuple[Key, ...]:
+    ports = tuple(
+        (port.mac, port.mac, ("ports", number, "mac"))
+        for number, port in enumerate(item.ports if isinstance(item, Node) else ())
     )
-    yield from duplicates(
-        "UUID",
-        (
-            (min(uuid_forms(entry.item.uuid)), f"{entry.item.uuid} ({entry.item.name})", entry.where("uuid"))
-            for entry in entries
-            if entry.item.uuid is not None
-        ),
-        _TWIN_HINT,
-    )
-    yield from duplicates("MAC address", _macs(entries), _TWIN_HINT)
-    yield from duplicates("BMC address", _bmc_addresses(entries))
+    return ports if item.bmc_mac is None else ((item.bmc_mac, item.bmc_mac, ("bmc_mac",)), *ports)
 
 
-def _macs(entries: list[_Entry]) -> Iterator[Value]:
-    for entry in entries:
-        item = entry.item
-        if item.bmc_mac is not None:
-            yield item.bmc_mac, f"{item.bmc_mac} ({item.name})", entry.where("bmc_mac")
-        for number, port in enumerate(item.ports if isinstance(item, Node) else ()):
-            yield port.mac, f"{port.mac} ({item.name})", entry.where("ports", number, "mac")
+def _bmc_address(item: Racked) -> tuple[Key, ...]:
+    if item.bmc_address is None:
+        return ()
+    shown = f"{item.bmc_address}:{item.bmc_port}" if item.bmc_port else item.bmc_address
+    return ((shown, shown, ("bmc_address",)),)
 
 
-def _bmc_addresses(entries: list[_Entry]) -> Iterator[Value]:
-    for entry in entries:
-        item = entry.item
-        if item.bmc_address is not None:
-            shown = f"{item.bmc_address}:{item.bmc_port}" if item.bmc_port else item.bmc_address
-            yield shown, f"{shown} ({item.name})", entry.where("bmc_address")
-
-
-def _bare(serial: str) -> str:
-    return re.sub(r"\s", "", serial).lower()
+_KINDS = (
+    _Kind("node name", _name),
+    _Kind("serial", _serial, tells_owner=True, hint=_TWIN_HINT),
+    _Kind("UUID", _uuid, tells_owner=True, hint=_TWIN_HINT),
+    _Kind("MAC address", _macs, tells_owner=True, hint=_TWIN_HINT),
+    _Kind("BMC address", _bmc_address, tells_owner=True),
+)
 
 
 def _port_roles(files: SiteFiles, rack: Loaded[Rack], index: int, node: Node) -> Iterator[LoadingError]:
