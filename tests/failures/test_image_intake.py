@@ -207,6 +207,14 @@ def test_im_11_an_image_that_was_cut_off_before_its_digest_was_taken_is_refused(
     code, said = site.add(cut, "--sha256", sha256(cut), *VOUCH)
     assert (code, "qemu-img failed" in said) == (1, True), said
     assert site.kept == []
+    packed = site.root / "cut.raw.zst"
+    subprocess.run(["zstd", "-q", str(disk), "-o", str(packed)], check=True)
+    packed.write_bytes(packed.read_bytes()[:-40])
+    code, said = site.add(packed, "--sha256", sha256(packed), *VOUCH)
+    assert code == 1
+    assert said.startswith(f"error: {packed}: the image file cannot be decompressed"), said
+    assert "hint:" in said
+    assert ".adding" not in said
 
 
 @pytest.mark.parametrize(("name", "version"), [("../../outside", "1"), ("", "1"), ("tiny", "../../1"), ("tiny", ".1")])

@@ -148,3 +148,13 @@ def test_leftovers_of_killed_commands_go_and_those_in_use_stay(site: ImageSite) 
     code, said = site("image", "gc", "--delete")
     assert (code, "a killed command left it" in said) == (0, True), said
     assert [path.exists() for path in (left, young, deleting)] == [False, True, False]
+
+
+def test_a_catalogue_without_images_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["init", str(tmp_path / "site")]) == 0
+    empty = ImageSite(tmp_path / "site", capsys)
+    for command in ("verify", "gc"):
+        assert empty("image", command) == (
+            0,
+            "no image is in the catalogue; `metalwright image build` or `image add` brings one\n",
+        )

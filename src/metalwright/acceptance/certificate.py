@@ -22,6 +22,8 @@ from metalwright.model.certificate import Certificate, PowerFigures, Signature, 
 from metalwright.model.digests import canonical_json
 
 VALID_DAYS = 365
+OTHER_VERSION = "was it made by another version of metalwright? that one reads it"
+WANTED = "certificates are in .metalwright/acceptance/NODE/certificate.json, records of erasures in .metalwright/wipes"
 
 
 def make_certificate(
@@ -85,13 +87,16 @@ def verify_certificate(path: Path, keys: Mapping[str, Ed25519PublicKey], *, now:
     try:
         certificate = Certificate.model_validate_json(json.dumps(data))
     except ValidationError as error:
-        raise AcceptanceError("not a certificate of this schema", where=str(path), found=str(error)) from error
+        raise AcceptanceError(
+            "not a certificate of this schema", where=str(path), found=str(error), hint=OTHER_VERSION
+        ) from error
     if certificate.verdict != overall(certificate.tests):
         raise AcceptanceError(
             "the verdict does not follow from the tests",
             where=str(path),
             expected=overall(certificate.tests),
             found=certificate.verdict,
+            hint=f"do not rely on it; `metalwright accept {certificate.node}` makes a new one",
         )
     if now >= certificate.expires:
         raise AcceptanceError(
@@ -133,6 +138,7 @@ def _check_signature(path: Path, data: dict[str, Any], keys: Mapping[str, Ed2551
             "the signature does not fit the certificate",
             where=str(path),
             found="the file was changed after it was signed, or is damaged",
+            hint="do not rely on it; fetch it again from whoever issued it",
         ) from error
 
 
@@ -159,9 +165,11 @@ def _read(path: Path) -> dict[str, Any]:
             error.what, where=str(path), expected=error.expected, found=error.found, hint=error.hint
         ) from error
     except (ValueError, RecursionError) as error:
-        raise AcceptanceError("the certificate cannot be read", where=str(path), found=str(error)) from error
+        raise AcceptanceError(
+            "the certificate cannot be read", where=str(path), found=str(error), hint=WANTED
+        ) from error
     if not isinstance(data, dict):
-        raise AcceptanceError("the file holds no certificate", where=str(path), expected="a JSON object")
+        raise AcceptanceError("the file holds no certificate", where=str(path), expected="a JSON object", hint=WANTED)
     return data
 
 

@@ -15,6 +15,7 @@ from metalwright.secrets.signing_key import ensure_signing_key
 
 KEY_NAME = "certificate.key"
 PUBLIC_KEY_SUFFIX = ".pem"
+PUBLIC_KEY = "copy certificate.pem of the site that issues them, as it is"
 
 
 class SigningKey:
@@ -50,7 +51,11 @@ def site_signing_key(state_dir: Path) -> SigningKey:
         key = SigningKey(ensure_signing_key(path))
     except SecretError as error:
         raise AcceptanceError(
-            "the key for certificates cannot be used", where=error.where, expected=error.expected, found=error.found
+            "the key for certificates cannot be used",
+            where=error.where,
+            expected=error.expected,
+            found=error.found,
+            hint=error.hint,
         ) from error
     if is_new:
         path.with_suffix(".pem").write_bytes(public_pem(key))
@@ -80,7 +85,9 @@ def _load_public(path: Path) -> Ed25519PublicKey:
     try:
         key = serialization.load_pem_public_key(path.read_bytes())
     except (OSError, ValueError, UnsupportedAlgorithm) as error:
-        raise AcceptanceError("this is no public key", where=str(path), expected="PEM", found=str(error)) from error
+        raise AcceptanceError(
+            "this is no public key", where=str(path), expected="PEM", found=str(error), hint=PUBLIC_KEY
+        ) from error
     if not isinstance(key, Ed25519PublicKey):
-        raise AcceptanceError("a public key of another kind", where=str(path), expected="Ed25519")
+        raise AcceptanceError("a public key of another kind", where=str(path), expected="Ed25519", hint=PUBLIC_KEY)
     return key

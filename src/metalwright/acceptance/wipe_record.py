@@ -10,7 +10,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from pydantic import ValidationError
 
-from metalwright.acceptance.certificate import read_signed, signature_of, write_signed
+from metalwright.acceptance.certificate import OTHER_VERSION, read_signed, signature_of, write_signed
 from metalwright.acceptance.signing import SigningKey
 from metalwright.errors import AcceptanceError
 from metalwright.model.deployment import Deployment
@@ -54,4 +54,6 @@ def verify_wipe_record(path: Path, keys: Mapping[str, Ed25519PublicKey]) -> Wipe
     try:
         return WipeRecord.model_validate_json(json.dumps(data))
     except ValidationError as error:
-        raise AcceptanceError("not a record of this schema", where=str(path), found=str(error)) from error
+        raise AcceptanceError(
+            "not a record of this schema", where=str(path), found=str(error), hint=OTHER_VERSION
+        ) from error

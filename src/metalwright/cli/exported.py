@@ -4,13 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from metalwright.errors import LoadingError
+from metalwright.errors import LoadingError, UsageError
 from metalwright.loading import write_atomically
 
 EXIT_DIFFERENCE = 2
+
+
+def export_directory(text: str) -> Path:
+    """Return the directory that was named; an empty name, as of a variable that is not set, is none.
+
+    Raises UsageError.
+    """
+    if not text.strip():
+        raise UsageError(
+            "the directory has no name", expected="a directory to write to", found=repr(text), hint="`.` is this one"
+        )
+    return Path(text)
+
+
+ExportDirectory = Annotated[
+    Path, typer.Argument(metavar="DIRECTORY", parser=export_directory, help="Where the files are written.")
+]
 
 
 def write_export(directory: Path, files: Mapping[str, str], *, check: bool) -> int:

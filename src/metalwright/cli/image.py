@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from metalwright.cli.context import CliContext, print_json
-from metalwright.cli.image_gc import gc
+from metalwright.cli.image_gc import gc, tell_empty
 from metalwright.cli.packages import packages
 from metalwright.cli.tables import print_table
 from metalwright.errors import ImageError, UsageError
@@ -136,6 +136,7 @@ def verify(context: typer.Context, as_json: AsJson = False) -> int:
     else:
         for ref, differences in found.items():
             cli.out.print(f"{ref}: {'; '.join(differences) or 'as its entry says'}")
+        tell_empty(cli, has_images=bool(found))
     return EXIT_FINDINGS if any(found.values()) else 0
 
 

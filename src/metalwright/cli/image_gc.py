@@ -54,6 +54,7 @@ def _print(cli: CliContext, found: Collection, *, is_deleted: bool) -> None:
         table.add_row(str(path), "", "deleted" if is_deleted else "may go", "a killed command left it")
     if table.row_count:
         cli.out.print(table)
+    tell_empty(cli, has_images=bool(found.verdicts))
     freed = sum(image.file_size_bytes for image in found.unneeded) / (1 << 20)
     if not is_deleted and (found.unneeded or found.leftovers):
         cli.err.print(f"\nhint: metalwright image gc --delete frees {freed:.0f} MiB")
@@ -66,3 +67,9 @@ def _as_json(found: Collection, *, is_deleted: bool) -> dict[str, object]:
         "images": [{"image": image.ref, "stays_because": list(reasons)} for image, reasons in found.verdicts],
         "leftovers": [str(path) for path in found.leftovers],
     }
+
+
+def tell_empty(cli: CliContext, *, has_images: bool) -> None:
+    """Say that there is no image, where a command would print nothing."""
+    if not has_images:
+        cli.err.print("no image is in the catalogue; `metalwright image build` or `image add` brings one")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from metalwright.cli.context import CliContext, print_json
-from metalwright.cli.exported import write_export
+from metalwright.cli.exported import ExportDirectory, write_export
 from metalwright.loading import SitePaths, load_site
 from metalwright.orchestration import export_orchestration
 from metalwright.topology import node_labels
@@ -41,7 +40,7 @@ def show_command(
 @group.command("export")
 def export_command(
     context: typer.Context,
-    directory: Annotated[Path, typer.Argument(metavar="DIRECTORY", help="Where the files are written.")],
+    directory: ExportDirectory,
     short_names: Annotated[
         bool, typer.Option("--short-names", help="Kubernetes knows the nodes without the site's domain.")
     ] = False,

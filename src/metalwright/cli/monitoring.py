@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 from metalwright.cli.context import CliContext, print_json
-from metalwright.cli.exported import write_export, write_files
+from metalwright.cli.exported import ExportDirectory, write_export, write_files
 from metalwright.cli.tables import print_table
 from metalwright.errors import UsageError
 from metalwright.loading import load_site, write_atomically
@@ -58,7 +58,7 @@ def alerts_command(
 @group.command("export")
 def export_command(
     context: typer.Context,
-    directory: Annotated[Path, typer.Argument(metavar="DIRECTORY", help="Where the files are written.")],
+    directory: ExportDirectory,
     check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 2 if a file is out of date.")] = False,
 ) -> int:
     """Write what Prometheus, Alertmanager and Grafana read, from the inventory and templates/prometheus.

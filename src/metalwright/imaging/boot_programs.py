@@ -14,6 +14,7 @@ from metalwright.model.image import Architecture, BootProgram, BootSigner
 
 _DIRECTORY: Final = "::/EFI/BOOT"
 _DEFAULTS: Final[dict[str, Architecture]] = {"BOOTX64.EFI": "x86_64", "BOOTAA64.EFI": "aarch64"}
+_OTHER: Final = "many publishers have a UEFI variant beside one for BIOS only, and one for each processor"
 
 
 def read_boot_programs(contents: DiskContents, where: str) -> tuple[BootProgram, ...]:
@@ -34,7 +35,7 @@ def read_boot_programs(contents: DiskContents, where: str) -> tuple[BootProgram,
     first = read[default]
     if first is None or first.architecture != _DEFAULTS[default]:
         found = "no EFI program" if first is None else f"a program for {first.architecture}"
-        raise ImageError(f"\\EFI\\BOOT\\{default} is not what its name says", where=where, found=found)
+        raise ImageError(f"\\EFI\\BOOT\\{default} is not what its name says", where=where, found=found, hint=_OTHER)
     return tuple(
         BootProgram(
             file=name,
@@ -72,5 +73,5 @@ def _no_uefi(where: str, found: str) -> ImageError:
     return ImageError(
         "UEFI firmware would not start this image", where=where,
         expected="\\EFI\\BOOT\\BOOTX64.EFI or BOOTAA64.EFI on the EFI system partition", found=found,
-        hint="many publishers have a UEFI variant beside one for BIOS only",
+        hint=_OTHER,
     )  # fmt: skip

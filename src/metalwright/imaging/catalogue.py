@@ -27,6 +27,7 @@ from metalwright.model.base import Slug, VersionText
 from metalwright.model.image import Image, PublishedDigest
 
 ENTRY_NAME: Final = "image.json"
+WRONG_DIGEST: Final = "fetch file and checksum again, from the same release; if they still differ, do not use the file"
 SourceFormat = Literal["raw", "raw.zst", "qcow2"]
 
 
@@ -105,7 +106,10 @@ class ImageCatalogue:
         expected = parse_checksum(file_sha256, where)
         image_format = detect_format(source, where)
         if image_format == "qcow2":
-            raise ImageError("this is a qcow2 image", where=where, expected="a raw disk, plain or zstd-compressed")
+            raise ImageError(
+                "this is a qcow2 image", where=where, expected="a raw disk, plain or zstd-compressed",
+                hint="`metalwright image add` converts it",
+            )  # fmt: skip
         with scratch_directory(self.root / name, ADDING, where) as scratch:
             entry = scratch / "entry"
             entry.mkdir()
@@ -125,9 +129,10 @@ class ImageCatalogue:
         digests = digest_file(file)
         if digests.sha256 != file_sha256:
             raise ImageError(
-                "the image file has the wrong SHA-256", where=where, expected=file_sha256, found=digests.sha256
-            )
-        contents = read_contents(file, image_format, scratch)
+                "the image file has the wrong SHA-256", where=where, expected=file_sha256, found=digests.sha256,
+                hint=WRONG_DIGEST,
+            )  # fmt: skip
+        contents = read_contents(file, image_format, scratch, where)
         require_gpt(contents, where)
         programs = read_boot_programs(contents, where)
         image = Image(
@@ -152,7 +157,9 @@ class ImageCatalogue:
             os.rename(entry, directory)  # noqa: PTH104 - appears whole; an existing directory is refused
         except OSError as error:
             if directory.exists():
-                raise ImageError("the image exists already", where=str(directory)) from error
+                raise ImageError(
+                    "the image exists already", where=str(directory), hint="choose another version"
+                ) from error
             raise
         sync(directory.parent)
 
@@ -209,4 +216,7 @@ def _read_entry(path: Path) -> Image:
     try:
         return Image.model_validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:
-        raise ImageError("the catalogue entry cannot be read", where=str(path), found=str(error)[:500]) from error
+        raise ImageError(
+            "the catalogue entry cannot be read", where=str(path), found=str(error)[:500],
+            hint="bring it back from where you have it, or remove its directory and add the image again",
+        ) from error  # fmt: skip

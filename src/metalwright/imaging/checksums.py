@@ -56,6 +56,7 @@ def parse_checksum(text: str, where: str) -> Checksum:
         raise ImageError(
             "this is no digest", where=where, expected=f"{expected} hexadecimal digits",
             found=f"{len(digits)} characters: {text.strip()[:140]}",
+            hint="copy the whole digest; a file or URL with digests goes to --checksums",
         )  # fmt: skip
     return Checksum(found, digits)
 
@@ -76,6 +77,7 @@ def find_checksum(text: str, file_name: str, where: str) -> Checksum:
         raise ImageError(
             "this is no checksum file", where=where, found=text.strip()[:60] or "an empty file",
             expected="lines such as `DIGEST  NAME`, `SHA256 (NAME) = DIGEST`, or a digest alone",
+            hint="publishers call it SHA256SUMS, SHA512SUMS or CHECKSUM",
         )  # fmt: skip
     return _choose(_lines_of(lines, file_name, where), file_name, where)
 
@@ -104,6 +106,7 @@ def _choose(lines: list[_Line], file_name: str, where: str) -> Checksum:
             raise ImageError(
                 f"the checksum file says two things about {file_name}", where=where, expected="one digest",
                 found=f"lines {numbers} differ",
+                hint="ask the publisher, or give the digest that you trust: --sha256 DIGEST",
             )  # fmt: skip
         if digests:
             return Checksum(algorithm, digests.pop())

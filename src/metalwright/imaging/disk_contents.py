@@ -42,11 +42,14 @@ class DiskContents(NamedTuple):
         return max(self.partitions, key=lambda item: item.start_bytes, default=None)
 
 
-def read_contents(path: Path, image_format: str, scratch: Path) -> DiskContents:
-    """Read the image; ``scratch`` is a directory for the ESP. Raises :class:`ImageError` for a damaged file."""
+def read_contents(path: Path, image_format: str, scratch: Path, where: str | None = None) -> DiskContents:
+    """Read the image; ``scratch`` is a directory for the ESP, ``where`` what people call the file.
+
+    Raises :class:`ImageError` for a damaged file.
+    """
     digest, watcher = hashlib.sha256(), _Watcher(scratch / "esp")
     with watcher:
-        for block in content_blocks(path, image_format):
+        for block in content_blocks(path, image_format, where):
             digest.update(block)
             watcher.see(block)
     partitions = tuple(
@@ -125,7 +128,10 @@ def _end(partition: Partition) -> int:
 def require_gpt(contents: DiskContents, where: str) -> None:
     """Refuse an image that firmware or deploy ramdisk could not use. Raises :class:`ImageError`."""
     if not contents.has_gpt:
-        raise ImageError("the image has no GPT", where=where, expected="a UEFI disk with a GPT")
+        raise ImageError(
+            "the image has no GPT", where=where, expected="a UEFI disk with a GPT",
+            hint="publishers have a UEFI or `generic` variant; a file system alone is no disk",
+        )  # fmt: skip
     if not contents.has_free_stamp_area:
         raise ImageError(
             "the image uses the place of the stamp", where=where, expected="zeros in bytes 524288 to 528383",
@@ -136,7 +142,7 @@ def require_gpt(contents: DiskContents, where: str) -> None:
         raise ImageError(
             "the image is cut off: a partition ends after it", where=where,
             expected=f"at least {_end(cut)} bytes, the end of partition {cut.number}",
-            found=f"{contents.size_bytes} bytes",
+            found=f"{contents.size_bytes} bytes", hint="fetch or make it again, and take its digest then",
         )  # fmt: skip
     root = contents.root
     if root is None or root.content not in ROOT_KINDS:
@@ -144,4 +150,5 @@ def require_gpt(contents: DiskContents, where: str) -> None:
         raise ImageError(
             "the image has no root file system that can be grown and given the node's files", where=where,
             expected="ext4 or XFS on the partition that starts last", found=found,
+            hint="docs/how-to/take-an-image.md: what must be in it",
         )  # fmt: skip

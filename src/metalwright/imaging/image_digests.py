@@ -41,14 +41,20 @@ def digest_file(path: Path, chunk_bytes: int = DEFAULT_CHUNK_BYTES) -> FileDiges
     return FileDigests(whole.hexdigest(), size_bytes, chunk_bytes, tuple(chunks))
 
 
-def content_blocks(path: Path, image_format: str) -> Iterator[bytes]:
-    """Yield the raw content in order, decompressing on the way; :class:`ImageError` for a damaged file."""
+def content_blocks(path: Path, image_format: str, where: str | None = None) -> Iterator[bytes]:
+    """Yield the raw content in order, decompressing on the way; :class:`ImageError` for a damaged file.
+
+    ``where`` is what people call the file.
+    """
     try:
         with path.open("rb") as file:
             blocks = iter(lambda: file.read(_BLOCK_BYTES), b"")
             yield from blocks if image_format == "raw" else _decompress(blocks)
     except zstandard.ZstdError as error:
-        raise ImageError("the image file cannot be decompressed", where=str(path), found=str(error)) from error
+        raise ImageError(
+            "the image file cannot be decompressed", where=where or str(path), expected="whole zstd frames",
+            found=str(error), hint="it was cut off, or is damaged: fetch or pack it again, and take its digest then",
+        ) from error  # fmt: skip
 
 
 def digest_content(path: Path, image_format: str) -> tuple[str, int]:

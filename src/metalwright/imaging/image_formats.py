@@ -21,6 +21,7 @@ _LOOKS: Final = {
     b"conectix": "a VHD image",
     b"vhdxfile": "a VHDX image",
 }
+_PATH: Final = "look at the path, and whether you may read the file"
 _HINTS: Final = {
     "a gzip file": "unpack it first: gunzip FILE",
     "an xz file": "unpack it first: unxz FILE",
@@ -37,12 +38,12 @@ def detect_format(path: Path, where: str) -> Literal["raw", "raw.zst", "qcow2"]:
     try:
         if not path.is_file():
             found = "something that is no regular file" if path.exists() else "nothing"
-            raise ImageError("the image file cannot be read", where=where, expected="a file", found=found)
+            raise ImageError("the image file cannot be read", where=where, expected="a file", found=found, hint=_PATH)
         with path.open("rb") as file:
             head = file.read(SECTOR_BYTES + len(GPT_MAGIC))
             size_bytes = file.seek(0, os.SEEK_END)
     except OSError as error:
-        raise ImageError("the image file cannot be read", where=where, found=error.strerror) from error
+        raise ImageError("the image file cannot be read", where=where, found=error.strerror, hint=_PATH) from error
     if head.startswith(QCOW2_MAGIC):
         return "qcow2"
     if head.startswith(_ZSTD_MAGIC):
@@ -55,7 +56,7 @@ def detect_format(path: Path, where: str) -> Literal["raw", "raw.zst", "qcow2"]:
         where=where,
         expected=f"a disk with a GPT of at least {MINIMUM_IMAGE_BYTES} bytes: raw, raw in zstd, or qcow2",
         found=f"{looks} of {size_bytes} bytes",
-        hint=_HINTS.get(looks),
+        hint=_HINTS.get(looks, "docs/how-to/take-an-image.md: what must be in it"),
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from metalwright.errors import ImageError, UsageError
-from metalwright.imaging.catalogue import ImageCatalogue, Provenance
+from metalwright.imaging.catalogue import WRONG_DIGEST, ImageCatalogue, Provenance
 from metalwright.imaging.checksums import Checksum, find_checksum, parse_checksum
 from metalwright.imaging.image_digests import digest_file
 from metalwright.imaging.image_formats import detect_format
@@ -131,7 +131,10 @@ def _comment(wanted: Intake, publisher: _Publisher | None, trust: ImageTrust) ->
     """What the signature of the entry says; empty: it gets none, which the site allows."""
     if wanted.vouch is not None:
         if not wanted.vouch.strip():
-            raise UsageError("--vouch wants a reason", where=wanted.ref, expected="why this image can be trusted")
+            raise UsageError(
+                "--vouch wants a reason", where=wanted.ref, expected="why this image can be trusted",
+                hint="such as: --vouch 'gpg --verify SHA512SUMS.sign is good'",
+            )  # fmt: skip
         return f"vouched for: {wanted.vouch}"
     if publisher is not None:
         return f"signed by {publisher.name}, key {publisher.key.id}: {publisher.signature.comment}"
@@ -149,7 +152,7 @@ def _compare(wanted: Intake, told_by: str, pin: Checksum, found: str) -> None:
         names = {"sha256": "SHA-256", "sha512": "SHA-512"}
         raise ImageError(
             f"the image file has the wrong {names[pin.algorithm]}", where=wanted.source,
-            expected=f"{pin.digest} ({told_by})", found=found,
+            expected=f"{pin.digest} ({told_by})", found=found, hint=WRONG_DIGEST,
         )  # fmt: skip
 
 

@@ -123,5 +123,7 @@ def site_image_signer(state_dir: Path) -> ImageSigner:
         if not public.is_file() or public.read_text(errors="replace") != signer.public.file_text:
             write_atomically(public, signer.public.file_text)
     except SecretError as error:
-        raise ImageError(error.what, where=error.where, expected=error.expected, found=error.found) from error
+        raise ImageError(
+            error.what, where=error.where, expected=error.expected, found=error.found, hint=error.hint
+        ) from error
     return signer

@@ -72,6 +72,7 @@ def parse_public_key(text: str, where: str) -> PublicKey:
         raise ImageError(
             "this is no minisign public key", where=where, expected="56 characters of base64, the first RW",
             found=lines[-1][:80] if lines else "nothing",
+            hint="it is the second line of the .pub file; the secret key has no business here",
         )  # fmt: skip
     return PublicKey(raw)
 

@@ -32,12 +32,15 @@ class Qcow2Header(NamedTuple):
     features: int
 
 
-def read_header(path: Path) -> Qcow2Header:
-    """Read the header; :class:`ImageError` when it is cut off."""
+def read_header(path: Path, where: str | None = None) -> Qcow2Header:
+    """Read the header; ``where`` is what people call the file. Raises :class:`ImageError` when it is cut off."""
     with path.open("rb") as file:
         head = file.read(_FEATURES_OFFSET + _FEATURES.size)
     if len(head) < _FEATURES_OFFSET or not head.startswith(MAGIC):
-        raise ImageError("the qcow2 header is cut off", where=str(path), found=f"{len(head)} bytes")
+        raise ImageError(
+            "the qcow2 header is cut off", where=where or str(path), found=f"{len(head)} bytes",
+            expected=f"at least {_FEATURES_OFFSET} bytes", hint="fetch it again, and take its digest then",
+        )  # fmt: skip
     _, version, backing, _, _, size_bytes, encryption = _HEADER.unpack_from(head)
     features = _FEATURES.unpack_from(head, _FEATURES_OFFSET)[0] if version > 2 and len(head) >= 80 else 0
     return Qcow2Header(version, size_bytes, backing != 0, encryption != 0, features)
@@ -49,7 +52,7 @@ def convert_to_raw(source: Path, target: Path, where: str) -> Qcow2Header:
     Raises:
         ImageError: the image needs another file or a key, is damaged, or is too large; or qemu-img is missing.
     """
-    header = read_header(source)
+    header = read_header(source, where)
     refusals = {
         "it is a layer on top of another file (backing file)": header.has_backing_file,
         "its data lie in another file": bool(header.features & _EXTERNAL_DATA),

@@ -22,6 +22,11 @@ _TIMEOUT_S: Final = 60.0
 _SMALL_BYTES: Final = 1 << 20
 _PAGES: Final = ("text/html", "application/xhtml+xml")
 
+_TYPED: Final = "open the address in a browser; the page often says where the file went"
+_IS_IMAGE: Final = "is it the image itself? --checksums and --signature want the small file beside it"
+_AGAIN: Final = "run the command again; behind a proxy set http_proxy and https_proxy"
+_PATH: Final = "look at the path, and whether you may read the file"
+
 
 class Fetched(NamedTuple):
     """What was copied: its size, and a digest for each algorithm that was asked for."""
@@ -37,7 +42,9 @@ def name_of(source: str) -> str:
     try:
         return unquote(urlsplit(source).path).rpartition("/")[2]
     except ValueError as error:
-        raise ImageError("this is no URL", where=source, expected="http(s)://HOST/PATH", found=str(error)) from error
+        raise ImageError(
+            "this is no URL", where=source, expected="http(s)://HOST/PATH", found=str(error), hint=_TYPED
+        ) from error
 
 
 def is_url(source: str) -> bool:
@@ -50,9 +57,14 @@ def read_text(source: str) -> str:
     with _opened(source, "text") as (stream, _):
         data = stream.read(_SMALL_BYTES + 1)
     if len(data) > _SMALL_BYTES:
-        raise ImageError("the file is too large", where=source, expected="a text of at most 1 MiB", found="more")
+        raise ImageError(
+            "the file is too large", where=source, expected="a text of at most 1 MiB", found="more", hint=_IS_IMAGE
+        )
     if b"\0" in data:
-        raise ImageError("this is no text", where=source, expected="a checksum file or a signature", found="NUL bytes")
+        raise ImageError(
+            "this is no text", where=source, expected="a checksum file or a signature", found="NUL bytes",
+            hint=_IS_IMAGE,
+        )  # fmt: skip
     return data.decode("utf-8", errors="replace")
 
 
@@ -97,12 +109,14 @@ def _opened(source: str, what: str) -> Iterator[tuple[IO[bytes], int | None]]:
             length = response.headers.get("Content-Length")
             yield response, int(length) if length is not None and length.isdigit() else None
     except urllib.error.HTTPError as error:
-        raise ImageError(f"the server does not give the {what}", where=source, found=f"HTTP {error.code}") from error
+        raise ImageError(
+            f"the server does not give the {what}", where=source, found=f"HTTP {error.code}", hint=_TYPED
+        ) from error
     except urllib.error.URLError as error:
-        raise ImageError(f"the {what} cannot be fetched", where=source, found=str(error.reason)) from error
+        raise ImageError(f"the {what} cannot be fetched", where=source, found=str(error.reason), hint=_AGAIN) from error
     except (TimeoutError, ConnectionError, ssl.SSLError, http.client.HTTPException) as error:
         raise ImageError(
-            f"the {what} cannot be fetched", where=source, found=str(error) or type(error).__name__
+            f"the {what} cannot be fetched", where=source, found=str(error) or type(error).__name__, hint=_AGAIN
         ) from error
 
 
@@ -110,23 +124,28 @@ def _open_file(path: Path, what: str) -> IO[bytes]:
     try:
         if not path.is_file():
             found = "something that is no regular file" if path.exists() else "nothing"
-            raise ImageError(f"the {what} file cannot be read", where=str(path), expected="a file", found=found)
+            raise ImageError(
+                f"the {what} file cannot be read", where=str(path), expected="a file", found=found, hint=_PATH
+            )
         return path.open("rb")
     except OSError as error:
-        raise ImageError(f"the {what} file cannot be read", where=str(path), found=error.strerror) from error
+        raise ImageError(
+            f"the {what} file cannot be read", where=str(path), found=error.strerror, hint=_PATH
+        ) from error
 
 
 def _check_answer(source: str, response: http.client.HTTPResponse, what: str) -> None:
     if source.lower().startswith("https:") and not (response.geturl() or source).lower().startswith("https:"):
         raise ImageError(
-            "the server leads from HTTPS to a connection in clear", where=source, found=str(response.geturl())
-        )
+            "the server leads from HTTPS to a connection in clear", where=source, found=str(response.geturl()),
+            hint="name that address itself, if you trust it: the digest is compared all the same",
+        )  # fmt: skip
     kind = (response.headers.get("Content-Type") or "").partition(";")[0].strip().lower()
     if kind in _PAGES:
-        raise ImageError(f"the server gives an HTML page in place of the {what}", where=source, found=kind)
+        raise ImageError(f"the server gives an HTML page in place of the {what}", where=source, found=kind, hint=_TYPED)
     length = response.headers.get("Content-Length") or ""
     if what == "image" and length.isdigit() and int(length) < MINIMUM_IMAGE_BYTES:
         raise ImageError(
             "this is too small for an image", where=source, expected=f"at least {MINIMUM_IMAGE_BYTES} bytes",
-            found=f"{length} bytes",
+            found=f"{length} bytes", hint=_TYPED,
         )  # fmt: skip

@@ -126,3 +126,15 @@ def test_only_what_was_written_is_said_to_be_written() -> None:
     run = run_cli("--site", str(ROOT), "labels", "export", "/proc/schedulers")
     assert (run.code, run.out) == (1, "")
     assert "/proc/schedulers/kubernetes: cannot make the directory" in run.err
+
+
+@pytest.mark.parametrize("command", ["labels", "monitoring"])
+def test_an_export_into_a_directory_without_a_name_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = run_cli("--site", str(ROOT), command, "export", "")
+    assert run.code == 64
+    assert "the directory has no name" in run.err
+    assert "hint: `.` is this one" in run.err
+    assert list(tmp_path.iterdir()) == []
