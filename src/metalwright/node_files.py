@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from metalwright.accelerators.packages import POLICY_UNIT, accelerator_data
+from metalwright.accelerators.packages import AMD_CDI, NVIDIA_CDI, POLICY_UNIT, accelerator_data
 from metalwright.model.audit_rules import audit_rules
 from metalwright.model.blueprint import Blueprint, Software
 from metalwright.model.package import (
@@ -202,6 +202,25 @@ def runtime_files(runtime: Data | None, gpu_runtime: str | None) -> Iterator[Nod
 
 KEPT_KERNEL = NodeFile("kernel.preferences.j2", "/etc/apt/preferences.d/metalwright-kernel")
 """Which kernel apt may install; the node fills in the release that runs."""
+
+
+ACCELERATOR_FILES = (
+    "/etc/modprobe.d/metalwright-accelerator.conf",
+    "/etc/modules-load.d/metalwright-accelerator.conf",
+    "/etc/apt/preferences.d/metalwright-accelerator",
+    "/etc/udev/rules.d/70-metalwright-amdgpu.rules",
+    "/usr/local/bin/rocm-smi",
+    f"/etc/systemd/system/{POLICY_UNIT}",
+    NVIDIA_CDI,
+    AMD_CDI,
+)
+"""All that GPUs of any maker bring to a node, the specifications that the policy unit writes included."""
+
+
+def surplus_accelerator_files(setup: Data | None) -> list[str]:
+    """Those that the setup does not bring: another maker's, or all of them."""
+    wanted = {item.path for item in accelerator_files(setup)} | ({setup["cdi"]} if setup is not None else set())
+    return [path for path in ACCELERATOR_FILES if path not in wanted]
 
 
 def accelerator_files(setup: Data | None) -> Iterator[NodeFile]:

@@ -30,7 +30,11 @@ SITE_INPUTS = ("name", "domain", "ntp", "dns", "admins", "ssh", "apt", "bmc_user
 def shared_inputs(repository: SiteRepository) -> dict[str, object]:
     """What the recipes of all nodes take from the site."""
     site = repository.site.to_json()
-    return {"site": {**{key: site[key] for key in SITE_INPUTS}, "scrapers": list(repository.site.monitoring.scrapers)}}
+    more = {
+        "scrapers": list(repository.site.monitoring.scrapers),
+        "boot_server": site["boot_server"]["address_for_node"],
+    }
+    return {"site": {**{key: site[key] for key in SITE_INPUTS}, **more}}
 
 
 def place_inputs(rack: Rack) -> dict[str, object]:

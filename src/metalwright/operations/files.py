@@ -11,12 +11,12 @@ import tarfile
 from collections.abc import Generator, Mapping, Sequence
 
 from pyinfra import host, logger
-from pyinfra.api import StringCommand
+from pyinfra.api import QuoteString, StringCommand
 from pyinfra.facts.files import FileContents
 
 from metalwright.facts.files import FileState, FileStates
 from metalwright.operations.differences import line, show_diff
-from metalwright.operations.failure import answer, node_operation
+from metalwright.operations.failure import Commands, answer, node_operation
 
 NEW = ".metalwright-new"
 """How a file is called until it takes the place of the old one; sudo, sshd, apt and systemd read no such name."""
@@ -38,6 +38,20 @@ def rendered(files: Sequence[Mapping[str, str]]) -> Generator[StringCommand, Non
         yield written(missing)
     else:
         host.noop("all files are as rendered")
+
+
+@node_operation
+def absent(paths: Sequence[str], *, afterwards: str | None = None) -> Commands:
+    """None of ``paths`` is there; ``afterwards`` is a shell line that runs when one of them was."""
+    there = answer(FileStates, paths=list(paths)) if paths else {}
+    found = [path for path in paths if path in there]
+    show_diff(line(f"file {path}", "there", "absent") for path in found)
+    if not found:
+        host.noop("none of the files is there")
+        return
+    yield StringCommand("rm", *map(QuoteString, found))
+    if afterwards is not None:
+        yield StringCommand(afterwards)
 
 
 def written(files: Sequence[Mapping[str, str]]) -> StringCommand:

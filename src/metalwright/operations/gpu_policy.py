@@ -48,12 +48,10 @@ def gpu_policy(setup: Setup) -> Commands:
     """MIG, power cap, fabric and CDI specification are as the blueprint says, now and after every boot.
 
     MIG that waits for a reset asks for a restart. What does not come true fails the host with the GPU's address.
+    Without a policy, or without GPUs, the unit that an earlier blueprint brought is stopped and goes.
     """
     wanted = AcceleratorSetup.model_validate(setup) if setup is not None else None
-    if wanted is None:
-        host.noop(NOTHING)
-        return
-    if not wanted.commands:
+    if wanted is None or not wanted.commands:
         yield from _without_policy()
         return
     state = module_state(wanted)

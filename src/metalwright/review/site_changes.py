@@ -17,7 +17,7 @@ _WORDS = {
     "breaker_a": "breaker (A)",
     "mtu": "MTU",
     "vlan": "VLAN",
-    "admins": "people with sudo on every node",
+    "admins": "people with an account on every node",
     "ntp": "time servers",
     "dns": "name servers",
     "apt": "package sources",

@@ -11,10 +11,11 @@ from tests.operations.in_band.stand_in import commands_of, run_function
 from tests.unit.accelerators.test_compatibility import blueprint
 
 from metalwright.accelerators import nvidia_smi, rocm_smi
-from metalwright.accelerators.packages import accelerator_setup
+from metalwright.accelerators.packages import AMD_CDI, NVIDIA_CDI, accelerator_setup
 from metalwright.errors import DeployError
 from metalwright.facts.accelerator import ContainerDevices, GpuState, KernelModules
 from metalwright.facts.apt import PackageFamily
+from metalwright.node_files import ACCELERATOR_FILES, accelerator_files, surplus_accelerator_files
 from metalwright.operations import gpu_policy as policy
 from metalwright.operations.accelerator import driver_loaded, driver_packages
 from metalwright.operations.gpu_policy import gpu_policy, gpu_units
@@ -61,7 +62,10 @@ def facts(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("operation", [driver_packages, driver_loaded, gpu_units, gpu_policy])
 def test_a_node_in_order_needs_nothing_and_a_node_without_gpus_neither(operation: Any) -> None:
     assert commands_of(operation, facts(), setup=setup_of("mi300x"))[0] == []
-    assert commands_of(operation, {}, setup=None) == ([], ["the blueprint has no accelerator"])
+    off = {"ServiceStates": {"metalwright-gpu.service": {**WELL, "is_enabled": False}}}
+    commands, why = commands_of(operation, off, setup=None)
+    assert commands == []
+    assert why in (["the blueprint has no accelerator"], ["the blueprint has no policy for GPUs"])
 
 
 def test_the_build_for_a_kernel_that_will_boot_is_asked_for_with_its_headers() -> None:
@@ -132,6 +136,17 @@ def test_a_policy_that_the_blueprint_no_longer_has_ends() -> None:
     assert commands[0].startswith("systemctl disable --now metalwright-gpu.service && rm -f")
     gone = facts(ServiceStates={"metalwright-gpu.service": {**WELL, "is_enabled": False}})
     assert commands_of(gpu_policy, gone, setup=setup) == ([], ["the blueprint has no policy for GPUs"])
+
+
+def test_an_accelerator_that_the_blueprint_dropped_leaves_nothing_of_ours() -> None:
+    commands, _ = commands_of(gpu_policy, facts(), setup=None)
+    assert commands[0].startswith("systemctl disable --now metalwright-gpu.service && rm -f")
+    assert surplus_accelerator_files(None) == list(ACCELERATOR_FILES)
+    brought = {item.path for name in ("h100", "mi300x") for item in accelerator_files(setup_of(name))}
+    assert brought | {NVIDIA_CDI, AMD_CDI} == set(ACCELERATOR_FILES)
+    assert set(surplus_accelerator_files(setup_of("h100"))) == {
+        "/etc/udev/rules.d/70-metalwright-amdgpu.rules", "/usr/local/bin/rocm-smi", AMD_CDI,
+    }  # fmt: skip
 
 
 def test_a_fabric_that_does_not_come_up_fails_after_its_time(monkeypatch: pytest.MonkeyPatch) -> None:

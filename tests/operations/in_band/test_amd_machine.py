@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from tests.failures.test_drivers_machine import deploy, ours
 from tests.machines import can_run_machines, segment
 from tests.machines.gpu_packages import HARDWARE, write_amd_packages
 from tests.machines.site import machine_site
+
+from metalwright.node_files import ACCELERATOR_FILES
 
 pytestmark = [
     pytest.mark.skipif(not can_run_machines(), reason="machines of namespaces need root, systemd and sshd"),
@@ -47,3 +50,17 @@ def test_an_mi300x_node_gets_its_driver_its_power_cap_and_its_devices_for_contai
         assert 'GROUP="render"' in node.run("cat /etc/udev/rules.d/70-metalwright-amdgpu.rules").stdout
         again = deploy(site)
         assert (again.code, again.changed) == (0, set()), again.text
+
+        dropped = re.sub(r"(?m)^  accelerator:.*\n(    .*\n)*", "", text)
+        assert dropped != text
+        (site.root / "blueprints/gpu-mi300x-8x/1.1.0.yaml").write_text(dropped)
+        shown = site.pyinfra("--dry", "--diff", "inventory/nodes.py", "deploys/gpus.py").text
+        assert "policy of GPUs: set at every boot → none" in shown
+        assert "file /usr/local/bin/rocm-smi: there → absent" in shown
+        done = deploy(site)
+        assert done.code == 0, done.text
+        assert {"Policy of GPUs", "Files of GPUs that are not declared"} <= done.changed
+        left = node.run(f"ls {' '.join(ACCELERATOR_FILES)} 2>/dev/null", check=False)
+        assert left.stdout == ""
+        assert node.run("systemctl is-enabled metalwright-gpu.service", check=False).returncode != 0
+        assert deploy(site).changed == set()
