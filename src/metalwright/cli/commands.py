@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import typer
 from typer.core import TyperGroup
 
+from metalwright.cli.usage import make_plain
+
 
 class CommandEntry(NamedTuple):
     """``module`` under ``metalwright.cli`` adds the command by ``register(app)``; ``summary`` is its line of help."""
@@ -99,4 +101,6 @@ def load_commands(module: str) -> dict[str, Any]:
     """Name → command for everything that a module under ``metalwright.cli`` registers."""
     fragment = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
     importlib.import_module(f"metalwright.cli.{module}").register(fragment)
-    return dict(typer.main.get_group(fragment).commands)
+    group = typer.main.get_group(fragment)
+    make_plain(group)
+    return dict(group.commands)

@@ -43,7 +43,7 @@ def discover(
     targets: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[PREFIX|FILE|HOST]…",
+            metavar="PREFIX|FILE|HOST",
             help="What to sweep: prefixes, hosts, files of them, lease files; default: the out-of-band networks.",
         ),
     ] = None,

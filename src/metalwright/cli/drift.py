@@ -27,7 +27,7 @@ def register(app: typer.Typer) -> None:
 
 def drift(
     context: typer.Context,
-    nodes: Annotated[list[str] | None, typer.Argument(metavar="NODE…", help="Nodes of the inventory.")] = None,
+    nodes: Annotated[list[str] | None, typer.Argument(metavar="NODE", help="Nodes of the inventory.")] = None,
     rack: Annotated[str | None, typer.Option(help="All nodes of a rack.")] = None,
     accept: Annotated[
         bool, typer.Option("--accept", help="Write what a replaced part changed into the rack files of these nodes.")

@@ -32,7 +32,7 @@ def register(app: typer.Typer) -> None:
 
 def match(
     context: typer.Context,
-    nodes: Annotated[list[str], typer.Argument(metavar="NODE…", help="Nodes of the inventory.")],
+    nodes: Annotated[list[str], typer.Argument(metavar="NODE", help="Nodes of the inventory.")],
     restart_bmc: Annotated[
         bool, typer.Option("--restart-bmc", help="Where parts are missing: restart the BMC once and look again.")
     ] = False,

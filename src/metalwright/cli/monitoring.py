@@ -97,7 +97,7 @@ def check_command(
 @group.command("bmc-metrics")
 def bmc_metrics_command(
     context: typer.Context,
-    nodes: Annotated[list[str] | None, typer.Argument(metavar="[NODE…]", help="Nodes; default: all in use.")] = None,
+    nodes: Annotated[list[str] | None, typer.Argument(metavar="NODE", help="Nodes; default: all in use.")] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help="Write a text file for node_exporter instead, whole or not at all."),

@@ -36,6 +36,9 @@ class NodeLine:
     known_good: str | None
 
 
+_EVERY_S = 2.0
+
+
 def register(app: typer.Typer) -> None:
     """Add the command."""
     app.command("status")(status)
@@ -50,7 +53,9 @@ def status(
     watching: Annotated[
         bool, typer.Option("--watch", help="Show it until Ctrl-C: a live table, or a line for each change.")
     ] = False,
-    every: Annotated[float, typer.Option(min=0.1, help="With --watch: seconds between two looks.")] = 2.0,
+    every: Annotated[
+        float | None, typer.Option(min=0.1, help="With --watch: seconds between two looks; default: 2.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show where each node stands: state, phase, since when, why, and the next action.
@@ -65,9 +70,11 @@ def status(
             where="--watch",
             hint="for another program: `metalwright status --json`, as often as it is needed",
         )
+    if every is not None and not watching:
+        raise UsageError("--every belongs to --watch", where="--every", hint="metalwright status --watch --every 5")
     with open_history(cli, for_reading=True) as history:
         if watching:
-            _watch(cli, history, nodes or [], every)
+            _watch(cli, history, nodes or [], _EVERY_S if every is None else every)
             return
         if times:
             _show_times(history, nodes or [], as_json=as_json)

@@ -54,3 +54,19 @@ def test_the_overview_lists_every_command(capsys: pytest.CaptureFixture[str]) ->
 def test_a_mistyped_command_is_answered_with_the_nearest_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["stats"]) == 64
     assert "status" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "usage"),
+    [
+        (["rebuild"], "NODE..."),
+        (["drift"], "[NODE...]"),
+        (["power"], "NODE [ACTION]"),
+        (["blueprint", "bump"], "NAME@VERSION"),
+        (["discover"], "[PREFIX|FILE|HOST...]"),
+    ],
+)
+def test_usage_lines_read_as_in_a_manual(command: list[str], usage: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*command, "--help"]) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.partition(f" {command[0]} ")[2] == " ".join([*command[1:], "[OPTIONS]", usage])

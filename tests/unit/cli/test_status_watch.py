@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from tests.unit.cli.test_status_times import make_site, record
 
+from metalwright.cli.app import run
 from metalwright.cli.watch import look
 from metalwright.journal.journal import Journal
 from metalwright.journal.opening import open_sqlite
@@ -81,3 +82,8 @@ def test_the_phase_under_way_is_shown_with_what_it_usually_takes(site: Path) -> 
         assert now.cells == ("n1", "provisioning", "image", "42 s", "84 min", f"run {run}")
         journal.runs.finish_phase(begun, "ok")
         assert look(journal, ("n1", "ready", "told"), usual, datetime.now(UTC)).cells[2:] == ("-", "-", "-", "told")
+
+
+def test_a_pace_without_a_watch_is_refused(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--site", str(site), "status", "--every", "5"]) == 64
+    assert "--every belongs to --watch" in capsys.readouterr().err
