@@ -67,6 +67,14 @@ class SiteRepository(Frozen):
         """
         if name in self._nodes_by_name:
             return self._nodes_by_name[name][1]
+        equipment = next((item for item in self.equipment() if item.name == name), None)
+        if equipment is not None:
+            raise UsageError(
+                "this is equipment and no node: its BMC has no host",
+                where=name,
+                found=equipment.kind,
+                hint=f"pyinfra inventory/bmcs.py deploys/credentials.py --limit {name} sets its login",
+            )
         names = [node.name for node in self.nodes()]
         near = get_close_matches(name, names, n=3)
         raise UsageError(

@@ -89,6 +89,12 @@ def test_a_shelf_declared_as_a_node_is_a_conflict_that_says_where_it_belongs(she
     assert "equipment stands under `equipment:`" in done.out
 
 
+def test_a_command_for_nodes_says_that_it_is_equipment(shelf: Profiled, tmp_path: Path) -> None:
+    done = site_with(tmp_path, shelf, declared(shelf)).run("power", "shelf-1")
+    assert done.code == 64
+    assert "this is equipment and no node" in done.err
+
+
 def test_one_serial_for_a_node_and_for_equipment_is_refused_by_check(shelf: Profiled, tmp_path: Path) -> None:
     site = site_with(tmp_path, shelf, declared(shelf, serial=machine(9).serial))
     done = site.run("check")
