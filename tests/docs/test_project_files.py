@@ -28,6 +28,16 @@ SHELL_SCRIPTS = sorted(
 )
 
 
+def test_no_two_files_of_tests_take_the_same_loopback_prefix() -> None:
+    """Two workers run two files at a time; the BMC of one site must not answer for the other's."""
+    users: dict[str, set[str]] = {}
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        for prefix in re.findall(r'"(127\.\d+)"', path.read_text(encoding="utf-8")):
+            users.setdefault(prefix, set()).add(path.name)
+    assert len(users) > 10
+    assert {prefix: files for prefix, files in users.items() if len(files) > 1} == {}
+
+
 def test_every_file_of_running_nodes_is_in_the_table_that_a_review_reads() -> None:
     admins = [{"name": "a", "authorized_keys": ["x"], "principals": ["x"]}]
     data = {

@@ -38,7 +38,7 @@ def make(tmp_path: Path) -> Iterator[MakeSite]:
         number = next(_octets)
         root = tmp_path / f"site-{number}"
         limits = f"limits: {{bmc_settle_minutes: {settle_minutes}}}\n"
-        context = lab_site(root, 1, number, prefix="127.96", site=limits, **changes)
+        context = lab_site(root, 1, number, prefix="127.145", site=limits, **changes)
         opened.append(context)
         site = context.__enter__()
         pin_firmware(root, wanted, downgrades)

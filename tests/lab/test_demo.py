@@ -20,7 +20,7 @@ SEED = int(os.environ.get("METALWRIGHT_KILL_SEED") or random.SystemRandom().rand
 
 def demonstrate(directory: Path, *options: str) -> tuple[dict[str, Any], str]:
     """Run the demo with one machine; returns its node in ``result.json``, and what the demo said."""
-    command = [sys.executable, "-m", "metalwright.demo", "--machines", "1", "--loopback", "127.95", *options]
+    command = [sys.executable, "-m", "metalwright.demo", "--machines", "1", "--loopback", "127.140", *options]
     done = run_patiently([*command, "--directory", str(directory)], cwd=REPOSITORY)
     assert done.returncode == 0, f"seed {SEED}\n" + done.stdout[-3000:] + done.stderr[-6000:]
     (node,) = json.loads((directory / "result.json").read_text())["nodes"]

@@ -32,7 +32,7 @@ class PublicKey(NamedTuple):
 
     @property
     def id(self) -> str:
-        """The id as minisign shows it: sixteen hexadecimal digits."""
+        """The id as minisign shows it: hexadecimal, without leading zeros."""
         return _shown(self.raw[_KEY_ID])
 
     @property
@@ -140,4 +140,4 @@ def _decoded(text: str) -> bytes:
 
 
 def _shown(key_id: bytes) -> str:
-    return f"{int.from_bytes(key_id, 'little'):016X}"
+    return f"{int.from_bytes(key_id, 'little'):X}"

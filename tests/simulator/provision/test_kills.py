@@ -25,7 +25,7 @@ pytestmark = pytest.mark.timeout(900)
 NOT_REACHED = {"reset_attempts", "take_over", "set_known_good", "expire_deployment", "expire_grant", "replace_pin"}
 NOT_REACHED |= {"latch_login", "clear_latch"}
 SEED = int(os.environ.get("METALWRIGHT_KILL_SEED") or random.SystemRandom().randrange(1_000_000))
-HANDFUL = 3
+HANDFUL = 2
 MIDDLE = range(20, 75)
 """The runner passes about ninety points on its way to the end of the image phase."""
 

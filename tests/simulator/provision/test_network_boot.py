@@ -19,6 +19,7 @@ def devices(site: World) -> list[str]:
     return [entry.args[0].partition(":")[0] for entry in site.status(site.machine).log if entry.kind == "BootStarted"]
 
 
+@pytest.mark.long
 def test_a_node_without_virtual_media_is_written_once_over_http_even_if_its_bmc_keeps_the_override(
     tmp_path: Path, tiny_image: tuple[Path, str]
 ) -> None:
@@ -52,7 +53,7 @@ PXE_ONLY = Options(
 def test_a_node_whose_bmc_offers_pxe_alone_is_written_once_where_the_site_allows_it(
     tmp_path: Path, tiny_image: tuple[Path, str]
 ) -> None:
-    with world(tmp_path, "127.106", tiny_image, PXE_ONLY) as site:
+    with world(tmp_path, "127.144", tiny_image, PXE_ONLY) as site:
         site.edit("inventory/site.yaml", "{pxe: true}", "{pxe: false}")
         code, text = site.provision()
         assert code == 1

@@ -80,7 +80,7 @@ def esp_sha256(disk: Path) -> str:
 def ways(tmp_path_factory: pytest.TempPathFactory, tiny_image: tuple[Path, str]) -> Iterator[Ways]:
     directory = tmp_path_factory.mktemp("ways-back")
     other = write_disk(directory / "other.raw", programs={"BOOTX64.EFI": efi_program(), "OTHER.EFI": b"another system"})
-    with world(directory, "127.126", tiny_image) as site:
+    with world(directory, "127.143", tiny_image) as site:
         (site.demo.root / "deploys/software.py").write_text(NO_SOFTWARE)
         data = site.fill(site.machine, site.machine.data_disk)
         add_image(site.demo.root, other, "2", sha256(other))
