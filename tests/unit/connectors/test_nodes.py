@@ -56,7 +56,7 @@ def test_a_node_without_an_address_is_no_host(tmp_path: Path) -> None:
 def test_host_data_is_plain_json(tmp_path: Path) -> None:
     data = host_of(repository(), tmp_path)[1]
     assert json.loads(json.dumps(data)) == data
-    assert data["admins"] == [{"name": "amina", "authorized_keys": [KEY]}]
+    assert data["admins"] == [{"name": "amina", "authorized_keys": [KEY], "sudo": "all", "principals": []}]
     assert [pin["name"] for pin in data["package_pins"]] == ["containerd", "prometheus-node-exporter"]
     assert "apt_sources" not in data, "the image's own sources stay"
 
