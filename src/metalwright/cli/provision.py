@@ -18,6 +18,7 @@ from metalwright.loading.files import MAX_FLEET_FILE_BYTES, read_bytes
 from metalwright.model.phase import Phase
 from metalwright.model.plan import Disruption, Plan
 from metalwright.planning import verify_digest
+from metalwright.runner.limits import MaxFail
 from metalwright.runner.provisioning import left_alone
 from metalwright.workspace import Workspace, open_workspace
 
@@ -41,6 +42,15 @@ def provision_command(
     no_way_back: Annotated[
         str | None, typer.Option(metavar="WHY", help="Go on though a node's last good image is gone; audited.")
     ] = None,
+    max_fail: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|N%", help="Stop the other nodes at their next safe point once more than so many failed."
+        ),
+    ] = None,
+    wave: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Finish so many nodes before the next are begun.")
+    ] = None,
     retry: Retry = False,
     yes: Yes = False,
     as_json: AsJson = False,
@@ -51,6 +61,7 @@ def provision_command(
     written disks needs --allow reboot and --allow re-image.
     """
     cli: CliContext = context.obj
+    most = MaxFail.of_text(max_fail) if max_fail is not None else None
     with open_workspace(cli.site) as workspace:
         if plan is not None:
             reviewed = _read_plan(plan)
@@ -64,6 +75,7 @@ def provision_command(
             names = select_nodes(workspace.repository, nodes or [], rack)
             asked = Asked(_without_left_alone(cli, workspace, names, nodes or []), "provision", yes=yes)
         asked = replace(asked, overwrite=overwrite or (), until=until, undrained=undrained, no_way_back=no_way_back)
+        asked = replace(asked, max_fail=most, wave=wave)
         return run_to_the_end(cli, workspace, replace(asked, is_retry=retry, as_json=as_json))
 
 

@@ -26,6 +26,7 @@ from metalwright.model.plan import Disruption, Plan
 from metalwright.model.target import RebuildTarget
 from metalwright.planning import check_allowed, check_still_holds, destructive_nodes
 from metalwright.runner.known_goods import due_fallback, fallback_of
+from metalwright.runner.limits import MaxFail
 from metalwright.runner.plans import PlanRequest, issue_grants, observe_plan, ungranted
 from metalwright.runner.provisioning import Kind, Outcome, Request, check_images, check_wanted, provision
 from metalwright.runner.record import forget_failures
@@ -61,6 +62,8 @@ class Asked:
     allow: Sequence[Disruption] = ()
     undrained: str | None = None
     no_way_back: str | None = None
+    max_fail: MaxFail | None = None
+    wave: int | None = None
     wipe: Sequence[str] = ()
     is_retry: bool = False
     yes: bool = False
@@ -145,7 +148,7 @@ def _run(cli: CliContext, pinned: Workspace, asked: Asked, fallbacks: dict[str, 
         wipe = frozenset(asked.wipe) & frozenset(taken.nodes)
         request = Request(
             taken.nodes, asked.kind, may_overwrite, None, arguments, asked.until, asked.undrained, wipe, fallbacks,
-            asked.no_way_back,
+            asked.no_way_back, asked.max_fail, asked.wave,
         )  # fmt: skip
         check_images(workspace, request)
         if taken.nodes:

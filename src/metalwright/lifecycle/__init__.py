@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from metalwright.lifecycle.cancelling import CANCELLED, heed_cancel
+    from metalwright.lifecycle.cancelling import CANCELLED, TOO_MANY_FAILED, heed_cancel, heed_limit, over_limit
     from metalwright.lifecycle.decisions import Act, Decision, Done, Effect, Failed, History, Wait
     from metalwright.lifecycle.repetition import NOT_TRIED, REPEATED, refuse_repetition
     from metalwright.lifecycle.table import decide
@@ -19,6 +19,7 @@ __all__ = [
     "CANCELLED",
     "NOT_TRIED",
     "REPEATED",
+    "TOO_MANY_FAILED",
     "Act",
     "Decision",
     "Done",
@@ -29,11 +30,13 @@ __all__ = [
     "Wait",
     "decide",
     "heed_cancel",
+    "heed_limit",
+    "over_limit",
     "refuse_repetition",
 ]
 
 _MODULES = {
-    "cancelling": ("CANCELLED", "heed_cancel"),
+    "cancelling": ("CANCELLED", "TOO_MANY_FAILED", "heed_cancel", "heed_limit", "over_limit"),
     "decisions": ("Act", "Decision", "Done", "Effect", "Failed", "History", "Wait"),
     "repetition": ("NOT_TRIED", "REPEATED", "refuse_repetition"),
     "table": ("decide",),

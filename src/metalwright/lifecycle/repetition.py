@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from metalwright.lifecycle.cancelling import CANCELLED
+from metalwright.lifecycle.cancelling import CANCELLED, TOO_MANY_FAILED
 from metalwright.lifecycle.decisions import Act, Effect, Failed
 
 IDENTICAL_FAILURES = 2
 REPEATED = "repeated-failure"
-NOT_TRIED = frozenset({REPEATED, CANCELLED, "customer", "drain"})
+NOT_TRIED = frozenset({REPEATED, CANCELLED, TOO_MANY_FAILED, "customer", "drain"})
 """Codes of stops before anything was tried: another order of a person, not a repair, is the way on."""
 
 

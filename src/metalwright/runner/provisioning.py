@@ -19,6 +19,7 @@ from metalwright.runner.boot_server import boot_server
 from metalwright.runner.custody import finish_run, unfinished_run
 from metalwright.runner.events import RunEvents
 from metalwright.runner.handlers import NodeHandlers, Purpose
+from metalwright.runner.limits import FailureLimit, MaxFail
 from metalwright.runner.local import run_nodes
 from metalwright.runner.provenance import provenance
 from metalwright.runner.record import JournalRecord
@@ -39,7 +40,8 @@ class Request:
     disk is erased; ``until`` is the last phase.
     ``undrained`` is why nodes that carry work are disturbed without draining them. ``fallbacks`` are what nodes are
     brought to once, should their acceptance fail; whoever asked does that, this run only writes it down.
-    ``no_way_back`` is why a node may lose the image that it was last good with.
+    ``no_way_back`` is why a node may lose the image that it was last good with. ``max_fail`` of the nodes may fail
+    before the others are stopped; of ``wave`` nodes all are finished before the next are begun.
     """
 
     nodes: tuple[str, ...]
@@ -52,6 +54,8 @@ class Request:
     wipe: frozenset[str] = frozenset()
     fallbacks: Mapping[str, RebuildTarget] = field(default_factory=dict)
     no_way_back: str | None = None
+    max_fail: MaxFail | None = None
+    wave: int | None = None
 
     def command(self, node: str) -> str:
         """What was typed, as it can be typed again; of a run that something else started, its plainest form."""
@@ -181,12 +185,13 @@ def provision(workspace: Workspace, request: Request, taken: TakenNodes, events:
     check_images(workspace, request)
     if request.reaches_disks:
         build_ramdisk(cache_dir())
+    limit = FailureLimit(len(request.nodes) + len(taken.refused), request.max_fail)
     outcome.runs = _runs(workspace, request)
     with ExitStack() as stack:
         stack.enter_context(boot_server(workspace))
         holds, let_go = _hold_all(workspace, outcome, taken, stack, events)
         turners = {
-            node: _turner(workspace, request, node, outcome.runs[node], hold, stack, events)
+            node: _turner(workspace, request, node, outcome.runs[node], hold, stack, events, limit)
             for node, hold in holds.items()
         }
 
@@ -194,9 +199,24 @@ def provision(workspace: Workspace, request: Request, taken: TakenNodes, events:
             turners[node].handlers.close()
             let_go(node)
 
-        progress = run_nodes(turners, parallel=workspace.repository.site.limits.parallel_nodes, let_go=end)
+        for node, failure in outcome.failures.items():
+            limit.count(node, failure.code)
+        progress = _run_waves(turners, request.wave, workspace.repository.site.limits.parallel_nodes, end)
     _conclude(workspace, outcome, progress)
     return outcome
+
+
+def _run_waves(
+    turners: Mapping[str, NodeTurner], wave: int | None, parallel: int, end: Callable[[str], None]
+) -> dict[str, NodeProgress]:
+    """Turn so many nodes at a time to their end; without a wave all of them together."""
+    names = list(turners)
+    size = wave or max(len(names), 1)
+    progress: dict[str, NodeProgress] = {}
+    for begin in range(0, len(names), size):
+        some = {node: turners[node] for node in names[begin : begin + size]}
+        progress |= run_nodes(some, parallel=parallel, let_go=end)
+    return progress
 
 
 def _runs(workspace: Workspace, request: Request) -> dict[str, str]:
@@ -242,7 +262,14 @@ def _hold_all(
 
 
 def _turner(
-    workspace: Workspace, request: Request, node: str, run: str, hold: NodeHold, stack: ExitStack, events: RunEvents
+    workspace: Workspace,
+    request: Request,
+    node: str,
+    run: str,
+    hold: NodeHold,
+    stack: ExitStack,
+    events: RunEvents,
+    limit: FailureLimit,
 ) -> NodeTurner:
     purpose = Purpose(
         run=run,
@@ -258,6 +285,7 @@ def _turner(
         timing=Timing.from_limits(workspace.repository.site.limits),
         last_phase=request.until,
         command=request.command(node),
+        limit=limit,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from metalwright.errors import MetalwrightError
 from metalwright.journal.journal import Journal
 from metalwright.journal.records import NodeRunState, PhaseRecord
-from metalwright.lifecycle import CANCELLED, NOT_TRIED, Act, Done, Effect, Failed, refuse_repetition
+from metalwright.lifecycle import CANCELLED, NOT_TRIED, TOO_MANY_FAILED, Act, Done, Effect, Failed, refuse_repetition
 from metalwright.model.phase import NodeState, Phase
 from metalwright.runner.custody import cancel_asked
 from metalwright.workspace import Workspace
@@ -75,7 +75,10 @@ class JournalRecord:
         self._finish("ok", evidence=evidence)
 
     def failed(self, phase: Phase, failure: Failed) -> None:
-        """Outcome with what was expected, found and hinted."""
+        """Outcome with what was expected, found and hinted; a node that was not begun stays what it was."""
+        if failure.code == TOO_MANY_FAILED and self._open is None:
+            self.journal.runs.set_node(self.run, self.node, "skipped", failure.what)
+            return
         error = MetalwrightError(
             failure.what, where=self.node, expected=failure.expected, found=failure.found, hint=failure.hint
         )
@@ -83,7 +86,7 @@ class JournalRecord:
         self._finish("failed", error=error, evidence={"code": failure.code}, is_attempt=was_tried)
         if self._has_acted or phase in JUDGING or not self._was_settled():
             self.journal.nodes.set_state(self.node, NodeState.FAILED, f"{phase}: {failure.what}", self.run)
-        result: NodeRunState = "cancelled" if failure.code == CANCELLED else "failed"
+        result: NodeRunState = "cancelled" if failure.code in (CANCELLED, TOO_MANY_FAILED) else "failed"
         self.journal.runs.set_node(self.run, self.node, result, f"{phase}: {failure.what}")
 
     def finished(self, phase: Phase) -> None:

@@ -9,10 +9,23 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from metalwright.errors import LockHeldError, MetalwrightError
-from metalwright.lifecycle import Act, Decision, Done, Failed, History, Timing, Wait, decide, heed_cancel
+from metalwright.lifecycle import (
+    Act,
+    Decision,
+    Done,
+    Failed,
+    History,
+    Timing,
+    Wait,
+    decide,
+    heed_cancel,
+    heed_limit,
+    over_limit,
+)
 from metalwright.lifecycle.observations import Observation
 from metalwright.model.phase import PHASES, Phase
 from metalwright.runner.events import RunEvents
+from metalwright.runner.limits import FailureLimit
 
 NEED_THE_SYSTEM = frozenset({Phase.SOFTWARE, Phase.ACCEPT, Phase.READY})
 
@@ -103,6 +116,11 @@ class NodeProgress:
         """The phase under way."""
         return PHASES[self.index]
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether it was looked at in this invocation."""
+        return self.is_announced or self.index > 0
+
     def history(self, now: float) -> History:
         """What the table needs to know of this invocation."""
         return History(dict(self.acts), now - (self.last_act or self.phase_begun))
@@ -112,7 +130,7 @@ class NodeProgress:
 class NodeTurner:
     """Turns one node up to ``last_phase``. ``clock`` is monotonic seconds.
 
-    ``command`` is what somebody typed, for hints that add an option to it.
+    ``command`` is what somebody typed, for hints that add an option to it; ``limit`` is that of the run.
     """
 
     handlers: Handlers
@@ -122,9 +140,14 @@ class NodeTurner:
     last_phase: Phase = Phase.READY
     clock: Callable[[], float] = time.monotonic
     command: str = "metalwright provision NODE"
+    limit: FailureLimit = field(default_factory=lambda: FailureLimit(1))
 
     def turn(self, progress: NodeProgress) -> float:
         """Do one step; returns the seconds until the next turn (0: at once)."""
+        exceeded = self.limit.exceeded()
+        if exceeded is not None and not progress.has_begun:
+            self._fail(progress, over_limit(exceeded, has_begun=False))
+            return 0.0
         self._announce(progress)
         decision = self._decide(progress)
         match decision:
@@ -154,7 +177,9 @@ class NodeTurner:
         except MetalwrightError as error:
             return self._unreadable(progress, error)
         decision = decide(seen, progress.history(self.clock()), self.timing)
-        return heed_cancel(decision, progress.phase, self.record.cancel_asked(), has_acted=bool(progress.acts))
+        has_acted = bool(progress.acts)
+        decision = heed_cancel(decision, progress.phase, self.record.cancel_asked(), has_acted=has_acted)
+        return heed_limit(decision, progress.phase, self.limit.exceeded(), has_acted=has_acted)
 
     def _unreadable(self, progress: NodeProgress, error: MetalwrightError) -> Decision:
         """A BMC that was just told to change may be silent for a while, and so may a busy system."""
@@ -221,6 +246,7 @@ class NodeTurner:
         failure = failure.addressed(progress.node, self.command.replace("NODE", progress.node))
         progress.failure = failure
         progress.finished = True
+        self.limit.count(progress.node, failure.code)
         progress.seconds[phase] = round(self.clock() - progress.phase_begun, 2)
         self.record.failed(phase, failure)
         if failure.cleanup:

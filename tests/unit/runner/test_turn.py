@@ -16,8 +16,9 @@ from metalwright.errors import (
     MetalwrightError,
     SshHostKeyError,
     SshTimeoutError,
+    UsageError,
 )
-from metalwright.lifecycle import CANCELLED, Act, Done, Failed, Timing, Wait
+from metalwright.lifecycle import CANCELLED, TOO_MANY_FAILED, Act, Done, Failed, Timing, Wait
 from metalwright.lifecycle.observations import (
     AcceptObservation,
     AddressObservation,
@@ -37,9 +38,12 @@ from metalwright.model.finding import MatchResult
 from metalwright.model.image import Stamp
 from metalwright.model.phase import PHASES, Phase
 from metalwright.runner.events import SilentEvents
+from metalwright.runner.limits import FailureLimit, MaxFail
 from metalwright.runner.local import run_nodes
-from metalwright.runner.provisioning import Kind, Request
+from metalwright.runner.provisioning import Kind, Request, _run_waves
 from metalwright.runner.turn import NodeProgress, NodeTurner, failure_from
+
+EVERY_ACT = ["credentials", "address", "software", "accept", "record"]
 
 
 @dataclass
@@ -226,6 +230,49 @@ def test_a_failing_node_stops_with_its_reason_while_the_other_goes_on() -> None:
     assert done["bad"].failure is not None
     assert done["bad"].failure.code == "deploy"
     assert journals["bad"].lines[-1] == "failed address deploy"
+
+
+def many(count: int, broken: int, allowed: str | None) -> tuple[dict[str, NodeTurner], dict[str, World]]:
+    limit = FailureLimit(count, MaxFail.of_text(allowed) if allowed is not None else None)
+    worlds = {f"n{number}": World() for number in range(count)}
+    for name in list(worlds)[:broken]:
+        worlds[name].raises[Phase.IDENTIFY] = [BmcUnreachableError("refused", where=name)]
+    turners = {name: replace(turner(world, Journal()), limit=limit) for name, world in worlds.items()}
+    return turners, worlds
+
+
+@pytest.mark.parametrize(
+    ("allowed", "is_stopped"), [("20%", True), ("2", True), ("3", False), ("30%", False), (None, False)]
+)
+def test_py_04_the_wave_after_too_many_failures_is_not_begun(allowed: str | None, is_stopped: bool) -> None:
+    """`provision --wave 5 --max-fail 20%`: three of ten fail in the first phase; the second wave is not looked at."""
+    turners, worlds = many(10, 3, allowed)
+    done = _run_waves(turners, 5, 5, lambda _node: None)
+    second = [f"n{number}" for number in range(5, 10)]
+    failures = [done[name].failure for name in second]
+    assert [worlds[name].acts for name in second] == [[] if is_stopped else EVERY_ACT] * 5
+    if is_stopped:
+        assert {failure.code for failure in failures if failure is not None} == {TOO_MANY_FAILED}
+        assert "not begun: 3 of 10 nodes failed, --max-fail allows" in str(failures[0])
+    else:
+        assert failures == [None] * 5
+
+
+def test_py_04_a_node_under_way_stops_before_its_next_act_whatever_the_phase_of_the_others() -> None:
+    """The failures of all phases count together, and a node that stops because of others does not count."""
+    turners, worlds = many(4, 0, "1")
+    worlds["n0"].breaks, worlds["n1"].breaks = {"credentials"}, {"address"}
+    done = run_nodes(turners, parallel=1)
+    codes = {name: progress.failure.code for name, progress in done.items() if progress.failure is not None}
+    assert codes == {"n0": "deploy", "n1": "deploy", "n2": TOO_MANY_FAILED, "n3": TOO_MANY_FAILED}
+    assert all(0 < len(worlds[name].acts) < len(EVERY_ACT) for name in ("n2", "n3"))
+    assert worlds["n2"].cleanups == []
+
+
+@pytest.mark.parametrize("text", ["", "-1", "1.5", "101%", "20 percent", "%"])
+def test_a_limit_that_is_no_number_of_nodes_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="no number of nodes"):
+        MaxFail.of_text(text)
 
 
 def test_an_act_that_the_history_forbids_is_not_done_and_says_how_to_allow_it() -> None:
