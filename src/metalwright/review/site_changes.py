@@ -110,8 +110,9 @@ def _network_text(network: dict[str, Any]) -> str:
 
 def _rack(old: Rack, new: Rack) -> Iterator[SiteChange]:
     before, after = old.to_json(), new.to_json()
-    for key, noun in (("feeds", "feed"), ("switches", "switch")):
-        yield from _parts(new, noun, before.pop(key), after.pop(key))
+    count = len(new.nodes)
+    for key, noun, nodes in (("feeds", "feed", count), ("switches", "switch", count), ("equipment", "equipment", 0)):
+        yield from _parts(new, noun, before.pop(key), after.pop(key), nodes)
     for key in after:
         if key not in ("nodes", "schema", "name") and before[key] != after[key]:
             yield SiteChange(
@@ -120,8 +121,8 @@ def _rack(old: Rack, new: Rack) -> Iterator[SiteChange]:
             )  # fmt: skip
 
 
-def _parts(rack: Rack, noun: str, before: Any, after: Any) -> Iterator[SiteChange]:
-    """Feeds or switches, by name and value."""
+def _parts(rack: Rack, noun: str, before: Any, after: Any, nodes: int) -> Iterator[SiteChange]:
+    """Feeds, switches or equipment, by name and value; ``nodes`` are those that a change is felt by."""
     old, new = ({item["name"]: item for item in items} for items in (before, after))
     for name in dict.fromkeys((*old, *new)):
         was, becomes = old.get(name, {}), new.get(name, {})
@@ -132,7 +133,7 @@ def _parts(rack: Rack, noun: str, before: Any, after: Any) -> Iterator[SiteChang
                     what=f"{rack.name}: {noun} {name}, {_words(key)}",
                     from_=_shown(was.get(key)),
                     to=_shown(becomes.get(key)),
-                    nodes=len(rack.nodes),
+                    nodes=nodes,
                 )
 
 

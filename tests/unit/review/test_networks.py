@@ -58,6 +58,17 @@ def test_what_only_the_allocator_goes_by_touches_no_node(states: tuple[Path, Pat
     assert (review.nodes, [(item.what, item.nodes) for item in review.site]) == ((), [("work: reserved", 0)])
 
 
+def test_a_power_shelf_of_a_rack_changes_no_node(states: tuple[Path, Path]) -> None:
+    rack = states[1] / "inventory/racks/a01.yaml"
+    shelf = "{name: shelf-1, kind: power-shelf, serial: S-1, bmc_mac: 00:18:23:00:00:01}"
+    rack.write_text(f"{rack.read_text()}equipment: [{shelf}]\n")
+    review = reviewed(states)
+    assert review.nodes == ()
+    changes = {item.what: (item.to, item.nodes) for item in review.site}
+    assert changes["a01: equipment shelf-1, serial"] == ("S-1", 0)
+    assert {nodes for _, nodes in changes.values()} == {0}
+
+
 def test_an_address_that_moves_stays_on_the_node_until_it_is_provisioned(states: tuple[Path, Path]) -> None:
     head = states[1]
     edit(head, "inventory/racks/a01.yaml", "name: g03,", "name: g03, addresses: {workload: 10.2.0.200},")
