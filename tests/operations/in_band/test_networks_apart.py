@@ -10,6 +10,7 @@ import pytest
 from tests.desired import blueprint, networks, node, site
 from tests.operations.in_band.test_nftables import can_use_nft
 
+from metalwright.acceptance import firewall
 from metalwright.acceptance.firewall import apart_checks, probe_answers, probe_command, wrong_ways
 from metalwright.acceptance.readings import LOADED_RULES, rules_in_force
 from metalwright.deploys.rendering import rendered_files
@@ -45,6 +46,7 @@ def repository(**changes: Any) -> SiteRepository:
 @pytest.fixture(autouse=True)
 def _shipped_templates(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("METALWRIGHT_SITE", str(Path(__file__).parents[3]))
+    monkeypatch.setattr(firewall, "TRIED_S", 0.1)
 
 
 def rules_of(desired: SiteRepository) -> tuple[str, dict[str, Any]]:
