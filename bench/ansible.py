@@ -1,7 +1,7 @@
 """One common deploy by metalwright's pyinfra and by Ansible, on the same machines, one after the other.
 
     python -m bench.ansible                 4 machines
-    python -m bench.ansible --machines 8
+    python -m bench.ansible --machines 8 --save ansible
 
 The deploy: chrony present, its configuration, a sudo rule, sshd settings with a reload, three services enabled and
 running. Machines are namespaces of this computer with systemd and sshd of their own (root is needed); Ansible is
@@ -28,6 +28,7 @@ from tests.machines import segment
 from tests.machines.packages import build_package, index_repository
 from tests.machines.site import MachineSite, machine_site
 
+RESULTS = Path(__file__).parent / "results"
 BARE = "dpkg --force-all --purge chrony >/dev/null 2>&1 || true\nsystemctl unmask nftables.service\n"
 CHRONY = "server ntp.lab.test iburst\nrtcsync\n"
 SUDO = "operator ALL=(ALL:ALL) NOPASSWD: ALL\n"
@@ -134,8 +135,12 @@ def main() -> int:
     """Measure and print JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--machines", type=int, default=4)
-    found = compared(parser.parse_args().machines)
+    parser.add_argument("--save", metavar="NAME", help="also write bench/results/NAME.json")
+    options = parser.parse_args()
+    found = compared(options.machines)
     print(json.dumps(found, indent=2))
+    if options.save:
+        (RESULTS / f"{options.save}.json").write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     return 0 if not found["ansible"]["changed again"] and not found["pyinfra"]["changed again"] else 1
 
 
