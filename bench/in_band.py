@@ -34,8 +34,8 @@ ANSWERS = {
     "find-end": ["find-end"],
     "release:": ["release:6.1.0-1-amd64"],
     "arguments:": ['arguments:{"loader": "GRUB", "next": [], "running": [], "problem": ""}'],
-    "nft --json": ['{"nftables": []}'],
-    "account:": ["account:root:x:0:0:root:/root:/bin/bash"],
+    "nft --json": ['{"nftables": []}', f"rules-loaded:{'0' * 64}", f"rules-written:{'0' * 64}"],
+    "account:": ["account:root:x:0:0:root:/root:/bin/bash", "end:root:*:"],
 }
 """Part of a fact's command → what a bare node answers."""
 
