@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from metalwright.demo.evidence import Expected, boot_id_now, gather, problems, rebuilt
-from metalwright.demo.killing import KillSchedule, run_killed_once
+from metalwright.demo.killing import KillSchedule, follow_killed_once, run_killed_once
 from metalwright.demo.shell import Shell, say
 from metalwright.demo.site import DemoSite, Machine
 from metalwright.errors import LabError, MetalwrightError
@@ -93,13 +93,14 @@ def _run(demo: DemoSite, kills: KillSchedule | None) -> int:
 
 
 def _rebuild(demo: DemoSite, shell: Shell, kills: KillSchedule | None, victim: Machine) -> None:
-    """Follow the runbook, with what it says for a disk full of noise; a run that is to be killed is typed itself."""
-    name = victim.name
-    if kills is not None:
-        _provision(demo, shell, kills, "rebuild", name, "--overwrite", name, "--yes")
-        return
-    shell.run("runbook", "run", "rebuild-node", name, "--instead", "metalwright rebuild NODE --overwrite NODE", "--yes")
-    _keep_certificate(demo, name)
+    """Follow the runbook, with what it says for a disk full of noise."""
+    remedy = "metalwright rebuild NODE --overwrite NODE"
+    words = ("runbook", "run", "rebuild-node", victim.name, "--instead", remedy, "--yes")
+    if kills is None:
+        shell.run(*words)
+    else:
+        follow_killed_once(shell, kills, *words)
+    _keep_certificate(demo, victim.name)
 
 
 def _prepare(demo: DemoSite, shell: Shell) -> Image:

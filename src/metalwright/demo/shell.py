@@ -50,13 +50,13 @@ class Shell:
         _require_success(f"metalwright {' '.join(arguments)}", code)
         return answer
 
-    def run_watched(self, see: Callable[[int, str], None], *arguments: str) -> tuple[int, Any]:
-        """Run a command with ``--json``, show its progress and tell ``see`` its pid and each line of that.
+    def run_watched(self, see: Callable[[int, str], None], *arguments: str, as_json: bool = True) -> tuple[int, Any]:
+        """Run a command (with ``--json``), show its progress and tell ``see`` its pid and each line of that.
 
         Returns the exit code (negative: the signal that ended it) and what it printed, None where that is no JSON.
         """
         say(f"$ metalwright {' '.join(arguments)}")
-        argv = self._argv((*arguments, "--json"))
+        argv = self._argv((*arguments, "--json") if as_json else arguments)
         with TemporaryFile("w+", encoding="utf-8") as output:
             process = subprocess.Popen(
                 argv,
@@ -71,6 +71,8 @@ class Shell:
             reader.start()
             code = self._await(process)
             reader.join(_LAST_LINES_WITHIN_S)
+            if process.stderr is not None and not reader.is_alive():
+                process.stderr.close()
             output.seek(0)
             try:
                 return code, json.load(output)
