@@ -33,13 +33,7 @@ def main(arguments: list[str]) -> int:
 def _measure(nodes: int) -> dict[str, object]:
     with tempfile.TemporaryDirectory(prefix="metalwright-bench-") as directory:
         root = Path(directory) / "site"
-        make_fleet(root, nodes, VERSIONS)
-        _git(root, "init", "-qb", "main")
-        _commit(root)
-        rack = root / "inventory/racks/r0000.yaml"
-        text = rack.read_text(encoding="utf-8")
-        rack.write_text(text.replace("class-00@1.9.0", "class-00@1.8.0", 1), encoding="utf-8")
-        _commit(root)
+        make_site(root, nodes)
         command = [sys.executable, "-m", "metalwright.cli", "--site", str(root)]
         return {
             "nodes": nodes,
@@ -47,6 +41,17 @@ def _measure(nodes: int) -> dict[str, object]:
             "review": _timed([*command, "review", "HEAD~1..HEAD"]),
             "plan": _timed([sys.executable, "-m", "bench.review_scale", "--plan", str(root)]),
         }
+
+
+def make_site(root: Path, nodes: int) -> None:
+    """A site under git whose last commit moves one node to another version."""
+    make_fleet(root, nodes, VERSIONS)
+    _git(root, "init", "-qb", "main")
+    _commit(root)
+    rack = root / "inventory/racks/r0000.yaml"
+    text = rack.read_text(encoding="utf-8")
+    rack.write_text(text.replace("class-00@1.9.0", "class-00@1.8.0", 1), encoding="utf-8")
+    _commit(root)
 
 
 def _plan(root: Path) -> int:
