@@ -6,6 +6,7 @@ One table for those who write them (``deploys``) and those who tell beforehand w
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -250,9 +251,21 @@ def time_files(ntp_servers: Sequence[str]) -> Iterator[NodeFile]:
 
 
 def ssh_trust(site: Site) -> dict[str, Any]:
-    """Who may sign certificates of people, and which keys open nothing any more."""
+    """Who may sign certificates of people, which keys open nothing any more, and whose must go on to open."""
     ssh = site.ssh
-    return {"certificate_authorities": list(ssh.certificate_authorities), "revoked_keys": list(ssh.revoked_keys)}
+    return {
+        "certificate_authorities": list(ssh.certificate_authorities),
+        "revoked_keys": list(ssh.revoked_keys),
+        "keys_that_must_open": f"{KEYS_DIRECTORY}/{ssh.user}",
+    }
+
+
+def opens_still(keys: str) -> str:
+    """A command that is given a file of revoked keys and fails when none of those in the file ``keys`` is left."""
+    judge = "FILENAME == ARGV[1] { gone[$2] = 1; next } NF && !($2 in gone) { left = 1 } END { exit !left }"
+    told = "every key of this login would be revoked, and nobody of us could come in any more"
+    script = f"""[ ! -e {keys} ] || awk "$1" "$2" {keys} || {{ echo "{told}: {keys}" >&2; exit 1; }}"""
+    return f"sh -c {shlex.quote(script)} sh {shlex.quote(judge)}"
 
 
 def login_files(admins: Sequence[Data]) -> Iterator[NodeFile]:
@@ -277,7 +290,8 @@ def sshd_files(trust: Data = NO_TRUST) -> Iterator[NodeFile]:
         yield NodeFile("ssh-keys.j2", AUTHORITIES, {"keys": trust["certificate_authorities"]})
     if trust["revoked_keys"]:
         values["revoked"] = REVOKED_KEYS
-        yield NodeFile("ssh-keys.j2", REVOKED_KEYS, {"keys": trust["revoked_keys"]})
+        check = opens_still(trust.get("keys_that_must_open", "/nonexistent"))
+        yield NodeFile("ssh-keys.j2", REVOKED_KEYS, {"keys": trust["revoked_keys"]}, check=check)
     yield NodeFile("sshd.conf.j2", "/etc/ssh/sshd_config.d/00-metalwright.conf", values, check="sshd -t -f")
 
 

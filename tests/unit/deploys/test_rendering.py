@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from metalwright.acceptance.readings import sshd_settings
 from metalwright.deploys.rendering import node_file
 from metalwright.errors import LoadingError
 from metalwright.model.package import PackagePin, package_pins
+from metalwright.node_files import opens_still
 
 ROOT = Path(__file__).parents[3]
 
@@ -83,3 +85,18 @@ def test_a_missing_value_or_template_is_an_error_with_the_path() -> None:
     assert caught.value.where.endswith("templates/node/chrony.conf.j2")
     with pytest.raises(LoadingError, match="TemplateNotFound"):
         node_file("absent.j2", "/x")
+
+
+@pytest.mark.parametrize(
+    ("revoked", "is_refused"),
+    [("ssh-ed25519 BBBB lost\n", False), ("ssh-ed25519 AAAA other comment\n", True), ("", False)],
+)
+def test_the_login_of_metalwright_itself_is_never_revoked(tmp_path: Path, revoked: str, is_refused: bool) -> None:
+    (tmp_path / "keys").write_text("ssh-ed25519 AAAA metalwright\n")
+    (tmp_path / "revoked").write_text(revoked)
+    command = f"{opens_still(f'{tmp_path}/keys')} {tmp_path}/revoked"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode != 0) == is_refused, done.stderr
+    assert ("every key of this login would be revoked" in done.stderr) == is_refused
+    gone = subprocess.run(["sh", "-c", f"{opens_still(f'{tmp_path}/none')} {tmp_path}/revoked"], check=False)
+    assert gone.returncode == 0, "a login without such a file is not ours to judge"
