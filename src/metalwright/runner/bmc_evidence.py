@@ -44,5 +44,6 @@ async def _read(workspace: Workspace, node: str) -> dict[str, Any]:
 
 def _told(evidence: dict[str, Any]) -> str:
     console = evidence["console"]
-    lines = f"{len(console['lines'])} lines of the console" if console else "no console log"
+    why_none = next((text for text in evidence["problems"] if text.startswith("console:")), "no console")
+    lines = f"{len(console['lines'])} lines of the console" if console else why_none
     return f"{len(evidence['log'])} entries of the event log, {lines}"

@@ -1,7 +1,8 @@
 """Stands for the written system: an SSH server with the host key and the stamp that the ramdisk put on the disk.
 
 ``python tiny_os.py MACHINE_JSON ADDRESS PORT``. Commands run in a local shell in which ``cat`` reads the disk's own
-files; nothing else of an operating system is there. Ends when it is killed.
+files, and ``systemctl`` says that the system is up; nothing else of an operating system is there. Ends when it is
+killed.
 """
 
 from __future__ import annotations
@@ -73,6 +74,9 @@ def main() -> None:
         cat = Path(directory, "cat")
         cat.write_text(CAT.format(stamp=STAMP_PATH, directory=directory, boot_id=uuid.uuid4()))
         cat.chmod(0o755)
+        systemctl = Path(directory, "systemctl")  # this machine's own start is none of the node's business
+        systemctl.write_text("#!/bin/sh\necho running\n")
+        systemctl.chmod(0o755)
         ENVIRONMENT["PATH"] = f"{directory}:{os.environ['PATH']}"
         serve(key, sys.argv[2], int(sys.argv[3]))
 
