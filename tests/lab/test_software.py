@@ -23,8 +23,8 @@ from metalwright.loading import load_site
 from metalwright.runner.pyinfra_process import PyinfraCall, PyinfraResult, preview_pyinfra, run_pyinfra
 
 pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.timeout(1800)]
-HARDWARE = ("drives:data",)
-"""This machine has no data disk, which its class asks for: that must not pass."""
+HARDWARE = ("drives:system", "drives:data")
+"""This machine has one drive for the two roles of its class: neither role may pass."""
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ def test_a_bare_system_becomes_the_blueprints_and_stays_so(
     assert second.changed == ()
     result = accept(node)
     assert failing(result) == {}
-    assert [test.verdict for test in result.tests if test.name in HARDWARE] == ["FAIL"]
+    assert [test.verdict for test in result.tests if test.name in HARDWARE] == ["FAIL", "FAIL"]
     held = node.run("apt-mark showhold").split()
     assert [name for name in held if not name.startswith("linux-image-")] == ["containerd", "prometheus-node-exporter"]
     assert f"linux-image-{node.run('uname -r').strip()}" in held
