@@ -21,7 +21,7 @@ test: setup ## lint, types, contracts, documentation, then the tests
 	@scripts/system-packages test
 	@scripts/until-done scripts/test
 
-test-lab: setup ## the long tests (ONLY=FILE: a part of them); writes docs/reference/lab-report.json
+test-lab: setup ## the long tests (ONLY=FILE: a part; ONLY=open: what has not passed yet); writes docs/reference/lab-report.json
 	@scripts/system-packages test
 	@scripts/until-done $(PY) -m scripts.lab_report $(ONLY)
 

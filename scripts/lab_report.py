@@ -1,9 +1,10 @@
 """Run the tests that `make test` leaves out and keep ``docs/reference/lab-report.json``, one row a test.
 
-``python -m scripts.lab_report [PYTEST ARGUMENTS]``. Each row says on which commit the test ran last, so that a part can
-be run again alone; it is written as soon as the test ends, so that a run that is stopped loses nothing:
-``{"schema": 2, "machine": {…}, "finished", "totals": {…}, "missing": […], "tests": [{"name", "result", "seconds",
-"commit", "dirty", "date", "notes"}]}``. ``finished``: no test of the selection is missing. Exit code: pytest's.
+``python -m scripts.lab_report [open | PYTEST ARGUMENTS]``; ``open``: what is missing or did not pass. Each row says on
+which commit the test ran last, so that a part can be run again alone; it is written as soon as the test ends, so that a
+run that is stopped loses nothing: ``{"schema": 2, "machine": {…}, "finished", "totals": {…}, "missing": […], "tests":
+[{"name", "result", "seconds", "commit", "dirty", "date", "notes"}]}``. ``finished``: no test of the selection is
+missing. Exit code: pytest's.
 """
 
 from __future__ import annotations
@@ -35,7 +36,12 @@ def main(arguments: list[str]) -> int:
     code = pytest.main(["--collect-only", "-qq", "-n0", *SELECTION], plugins=[collector])
     if code != pytest.ExitCode.OK:
         return code
-    return pytest.main([*SELECTION, "-n", WORKERS, *arguments], plugins=[Recorder(REPORT, collector.names)])
+    recorder = Recorder(REPORT, collector.names)
+    if arguments == ["open"]:
+        arguments = recorder.open_tests()
+        if not arguments:
+            return pytest.ExitCode.OK
+    return pytest.main([*SELECTION, "-n", WORKERS, *arguments], plugins=[recorder])
 
 
 class Collector:
@@ -64,8 +70,14 @@ class Recorder:
         self._phases: defaultdict[str, list[pytest.TestReport]] = defaultdict(list)  # of tests that run now
         self.rows = {row["name"]: row for row in _rows_of(path) if row["name"] in expected}
 
+    def open_tests(self) -> list[str]:
+        """The tests that have no row yet, or a row that says that they did not pass."""
+        return [name for name in self._expected if self.rows.get(name, {}).get("result") not in ("pass", "skip")]
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Gather set-up, call and tear-down of a test; after the last, write."""
+        """Gather set-up, call and tear-down of a test; after the last, write. What failed is shown at once."""
+        if report.failed:
+            sys.stderr.write(f"\n{report.nodeid} ({report.when})\n{report.longreprtext}\n")
         self._phases[report.nodeid].append(report)
         if report.when == "teardown":
             row = row_of(self._phases.pop(report.nodeid))

@@ -12,6 +12,7 @@ pytestmark = pytest.mark.timeout(900)
 
 QUICK = ("inventory/site.yaml", "bmc_settle_minutes: 2", "bmc_settle_minutes: 0.1")
 QUICK_RAMDISK = ("inventory/site.yaml", "ramdisk_boot_minutes: 5", "ramdisk_boot_minutes: 0.3")
+PATIENT_RAMDISK = (*QUICK_RAMDISK[:2], "ramdisk_boot_minutes: 1")
 QUICK_OS = ("inventory/site.yaml", "os_boot_minutes: 6", "os_boot_minutes: 0.1")
 
 
@@ -79,12 +80,14 @@ def test_a_system_that_never_answers_on_ssh_keeps_its_verified_disk(
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory, tiny_image: tuple[Path, str]) -> Iterator[World]:
     """Two machines and short waits; the tests bring lab-1 a phase further each, and leave its disk untouched."""
-    options = Options(machines=TWO_MACHINES, edits=(QUICK, QUICK_RAMDISK))
+    options = Options(machines=TWO_MACHINES, edits=(QUICK, PATIENT_RAMDISK))
     with world(tmp_path_factory.mktemp("pair"), "127.134", tiny_image, options) as site:
+        site.timeout_s = 420  # a BMC that ignores resets is asked twice, two minutes each
         yield site
 
 
 @pytest.mark.long
+@pytest.mark.timeout(500)
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
