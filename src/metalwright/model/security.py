@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from metalwright.model.base import Frozen, VersionText
 from metalwright.model.purpose import NetworkPurpose
@@ -21,7 +21,15 @@ def _port_range(text: str) -> str:
     return text
 
 
-PortRange = Annotated[int, Field(ge=1, le=LAST_PORT, strict=True)] | Annotated[str, AfterValidator(_port_range)]
+def _number(value: object) -> object:
+    """A port in a file is text, as ranges are, until it is read here."""
+    return int(value) if isinstance(value, str) and value.isdecimal() else value
+
+
+PortRange = Annotated[
+    Annotated[int, Field(ge=1, le=LAST_PORT, strict=True)] | Annotated[str, AfterValidator(_port_range)],
+    BeforeValidator(_number),
+]
 """``8000``, or ``30000-32767`` with both ends."""
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 from tests.desired import blueprint
+
+from metalwright.loading.models import parse_model
+from metalwright.model.security import OpenPorts
 
 
 def opened(**changes: Any) -> dict[str, Any]:
@@ -16,6 +20,12 @@ def opened(**changes: Any) -> dict[str, Any]:
 def test_declared_ports_are_kept_as_they_were_written() -> None:
     (item,) = blueprint(security=opened()).security.open_ports
     assert (item.tcp, item.udp) == ((8000, "30000-32767"), ())
+
+
+def test_ports_in_a_file_are_read_as_numbers_and_ranges() -> None:
+    text = "network: workload\ntcp: [8000, 30000-32767]\nudp: ['53']\n"
+    item = parse_model(text, OpenPorts, Path("ports.yaml")).model
+    assert (item.tcp, item.udp) == ((8000, "30000-32767"), (53,))
 
 
 @pytest.mark.parametrize(
