@@ -39,7 +39,7 @@ class SweepRun:
         known = log.recent(self.max_age) if self.max_age else {}
         self.sightings += [again(target, known[target.url]) for target in self.targets if target.url in known]
         waiting = [target for target in self.targets if target.url not in known]
-        self._say(f"sweeping {len(self.targets)} addresses")
+        self._say(f"sweeping {len(self.targets)} address{'' if len(self.targets) == 1 else 'es'}")
         if self.sightings:
             minutes = self.max_age.total_seconds() / 60
             self._say(

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from metalwright.cli.context import CliContext, print_json
-from metalwright.cli.history import clock_time, open_history, print_columns
+from metalwright.cli.history import History, clock_time, open_history, print_columns
+from metalwright.errors import UsageError
 from metalwright.journal.records import Event, PhaseRecord, Run
 
 if TYPE_CHECKING:
@@ -31,7 +32,22 @@ def journal(
         if node is None and run is None:
             _show_runs(history.journal, as_json)
         else:
+            _refuse_unknown(history, node)
             _show_story(history.journal, node, run, as_json)
+
+
+def _refuse_unknown(history: History, node: str | None) -> None:
+    """An empty history would read as if a node of this name had never been touched.
+
+    Raises:
+        UsageError: neither the inventory nor the journal knows the node.
+    """
+    journal = history.journal
+    if node is None or node in history.declared or journal.nodes.get(node) is not None:
+        return
+    if not journal.runs.phases_of(run=None, node=node) and not journal.events.of(run=None, node=node):
+        known = ", ".join(history.declared)
+        raise UsageError("no such node in the inventory or the journal", where=node, hint=f"known nodes: {known}")
 
 
 def _show_runs(journal: Journal, as_json: bool) -> None:

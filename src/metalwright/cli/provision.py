@@ -93,6 +93,14 @@ def _read_plan(path: Path) -> Plan:
     try:
         plan = Plan.model_validate_json(read_bytes(path, root=None, max_bytes=MAX_FLEET_FILE_BYTES))
     except ValidationError as error:
-        raise PlanError("the plan cannot be read", where=str(path), found=str(error).splitlines()[0]) from error
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise PlanError(
+            "this is no plan",
+            where=str(path),
+            expected="a file that `metalwright plan -o FILE` of this version wrote",
+            found=f"{place}: {first['msg']}" if place else first["msg"],
+            hint="make it again: metalwright plan NODE -o FILE",
+        ) from error
     verify_digest(plan)
     return plan

@@ -51,7 +51,7 @@ def origin_of(address: str, *, allow_http: bool = False) -> Origin:
             "http is refused: password and session would travel in clear",
             where=text,
             expected="https://",
-            hint="only for emulators on the same machine: allow http explicitly",
+            hint="only for emulators on the same machine: --insecure-http, for pyinfra METALWRIGHT_ALLOW_HTTP=1",
         )
     return Origin(parts.scheme, parts.hostname, port)
 

@@ -55,7 +55,7 @@ def test_the_leases_that_hold_are_swept_and_the_file_says_what_it_is(
     assert (run.code, [item["node"] for item in run.json["claimed"]]) == (0, ["lab-1"])
     assert run.json["claimed"][0]["lease_mac"] == ONE["bmc_mac"]
     assert "Kea lease file: 2 leases, 1 to look at, 1 expired or given back" in run.err
-    assert "sweeping 1 addresses" in run.err
+    assert "sweeping 1 address\n" in run.err
 
 
 def test_the_mac_of_the_lease_stands_in_for_one_that_the_bmc_does_not_tell(

@@ -77,6 +77,19 @@ def read_json(capsys: pytest.CaptureFixture[str], site: Path, *arguments: str) -
     return json.loads(told(capsys, site, *arguments, "--json"))
 
 
+def test_a_node_that_nobody_knows_has_no_empty_history(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--site", str(site), "journal", "lab-9"]) == 64
+    assert "no such node in the inventory or the journal" in capsys.readouterr().err
+    assert "time" in told(capsys, site, "journal", "lab-1")
+
+
+def test_a_node_that_git_has_forgotten_keeps_its_history(
+    site: Path, journal: Journal, capsys: pytest.CaptureFixture[str]
+) -> None:
+    journal.events.note("undrained", node="lab-8")
+    assert "undrained" in told(capsys, site, "journal", "lab-8")
+
+
 def test_a_fresh_site_has_planned_nodes(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = told(capsys, site, "status").splitlines()
     assert [line.split()[:2] for line in lines] == [["node", "state"], ["lab-1", "planned"], ["lab-2", "planned"]]

@@ -59,6 +59,11 @@ def test_what_cannot_be_swept_is_wrong_usage(word: str) -> None:
         targets_of([word], 443, NOW)
 
 
+def test_a_file_that_is_not_there_is_no_silent_host() -> None:
+    with pytest.raises(UsageError, match="no such file"):
+        places("kea-leases4.csv")
+
+
 def test_a_wrong_line_of_a_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "racks.txt").write_text(f"{tmp_path}/hosts.txt\n")
     (tmp_path / "hosts.txt").write_text("# rack 1\n10.20.0.11\n\nbmc 12  # two words\n")
@@ -68,5 +73,7 @@ def test_a_wrong_line_of_a_file_is_named(tmp_path: Path) -> None:
 
 
 def test_http_needs_permission() -> None:
+    with pytest.raises(UsageError, match="--insecure-http"):
+        places("http://127.0.0.1:8000")
     (target,) = targets_of(["http://127.0.0.1:8000"], 443, NOW, allow_http=True).targets
     assert target.url == "http://127.0.0.1:8000"

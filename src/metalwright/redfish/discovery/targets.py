@@ -23,6 +23,9 @@ MAX_BAD_LINES_TOLD = 5
 _LONGEST_WORD = 280
 """A DNS name has at most 253 characters; a scheme and a port may stand around it."""
 
+_FILE_ENDINGS = (".csv", ".txt", ".json", ".yaml", ".leases", ".log")
+"""No top-level domain of the Internet: a word that ends so is a file that is not there, not a host to ask for."""
+
 _HOST = re.compile(r"^[A-Za-z0-9.:_%/\[\]-]+$")
 
 
@@ -165,6 +168,8 @@ def _of_word(word: str, port: int, allow_http: bool) -> Iterator[Target]:
     if "/" in word and "://" not in word:
         yield from _of_prefix(word, port)
         return
+    if word.lower().endswith(_FILE_ENDINGS):
+        raise UsageError("no such file", where=word, expected="a file of targets, a prefix, HOST or HOST:PORT")
     if not _HOST.match(word) or len(word) > _LONGEST_WORD:
         raise UsageError("neither a host, a prefix nor a file", where=word, expected="HOST, HOST:PORT or a prefix")
     bare = f"[{word}]" if "://" not in word and word.count(":") > 1 and not word.startswith("[") else word
