@@ -11,6 +11,7 @@ import pytest
 from tests.simulator.plain_client import MANAGER, SYSTEM, Client
 
 from metalwright.errors import LabError
+from metalwright.simulator.faults import Faults
 from metalwright.simulator.rules import Edit, apply_edits
 from metalwright.simulator.running import RunningService
 from metalwright.simulator.service.pace import Pace
@@ -39,6 +40,23 @@ def test_edits_change_a_copy(edit: dict[str, Any], after: Any) -> None:
     before = {"a": {"b": 1}, "l": [1, 2, 3]}
     assert apply_edits(before, [Edit.model_validate(edit)]) == after
     assert before == {"a": {"b": 1}, "l": [1, 2, 3]}
+
+
+@pytest.mark.parametrize(
+    "details",
+    [
+        {"path": "("},
+        {"when": {"header": {"Host": "["}}},
+        {"when": {"header_not": {"Host": "["}}},
+        {"when": {"query": "*"}},
+        {"when": {"body": "*"}},
+        {"when": {"after": {"path": "("}}},
+        {"do": {"edit": [{"at": "Name", "set": 1}]}},
+    ],
+)
+def test_what_is_no_expression_and_no_pointer_is_refused_when_it_is_set(details: dict[str, Any]) -> None:
+    with pytest.raises(LabError, match="the fault is not valid"):
+        Faults().set("rule", **details)
 
 
 async def test_rules_answer_instead_of_the_service_and_say_so(client: Client, service: RunningService) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from metalwright.errors import LabError
-from metalwright.simulator.rules import WRITES, Do, Incoming, When
+from metalwright.simulator.rules import WRITES, Do, Expression, Incoming, When
 
 KINDS: dict[str, str] = {
     "rule": "what `do` says happens to requests that fit `method`, `path` and `when`",
@@ -58,7 +58,7 @@ class Fault(BaseModel):
 
     name: str
     method: str | None = None
-    path: str | None = None
+    path: Expression | None = None
     skip: int = Field(default=0, ge=0)
     times: int | None = Field(default=None, ge=1)
     every: int = Field(default=1, ge=1)

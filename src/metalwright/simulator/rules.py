@@ -19,11 +19,23 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 WRITES = ("POST", "PATCH", "PUT", "DELETE")
+
+
+def _as_expression(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"no regular expression: {error}") from error
+    return text
+
+
+Expression = Annotated[str, AfterValidator(_as_expression)]
+"""A regular expression; one that is none is refused when the fault is set, not at the request that it meets."""
 
 
 class _Words(BaseModel):
@@ -48,7 +60,7 @@ class Requests(_Words):
     """Some requests: ``method`` and ``path`` as in a fault; ``count`` of them make the condition true."""
 
     method: str | None = None
-    path: str | None = None
+    path: Expression | None = None
     count: int = Field(default=1, ge=1)
 
     def fits(self, method: str, path: str) -> bool:
@@ -70,11 +82,11 @@ class When(_Words):
     ``open_sessions``     at least that many sessions are open
     """
 
-    header: dict[str, str | None] = {}
-    header_not: dict[str, str] = {}
-    query: str | None = None
-    body: str | None = None
-    body_not: str | None = None
+    header: dict[str, Expression | None] = {}
+    header_not: dict[str, Expression] = {}
+    query: Expression | None = None
+    body: Expression | None = None
+    body_not: Expression | None = None
     after: Requests | None = None
     before: Requests | None = None
     connection_request: int | None = Field(default=None, ge=1)
@@ -113,7 +125,7 @@ class Edit(_Words):
     ``rename`` gives the property another name.
     """
 
-    at: str = ""
+    at: str = Field(default="", pattern="^(/|$)")
     set: Any = None
     drop: bool = False
     merge: dict[str, Any] | None = None

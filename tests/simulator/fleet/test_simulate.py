@@ -108,6 +108,7 @@ def test_the_control_port_watches_and_misleads(tmp_path: Path) -> None:
         assert fleet.control_port("GET", "/counters")[1]["requests"] == 3
         assert fleet.control_port("GET", "/bmcs/127.0.0.99")[0] == 404
         assert fleet.control_port("POST", f"{path}/faults", {"name": "gremlins"})[0] == 400
+        assert fleet.control_port("POST", f"{path}/faults", {"name": "rule", "path": "("})[0] == 400
         missed = fleet.control_port("POST", f"{path}/faults", {"name": "rule", "path": "Systems"})
         assert missed == (200, {"warnings": ["rule: path 'Systems' matches no URI of box"]})
         fleet.process.send_signal(signal.SIGINT)
