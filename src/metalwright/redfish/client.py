@@ -36,9 +36,12 @@ def origin_of(address: str, *, allow_http: bool = False) -> Origin:
     text = address if "://" in address else f"https://{address}"
     try:
         parts = urlsplit(text)
-        port = parts.port or (80 if parts.scheme == "http" else 443)
+        port = (80 if parts.scheme == "http" else 443) if parts.port is None else parts.port
     except ValueError:
-        raise UsageError("this is not the address of a BMC", where=address, expected="https://HOST[:PORT]") from None
+        port = 0
+    if port == 0:
+        shown = address.rpartition("@")[2]
+        raise UsageError("this is not the address of a BMC", where=shown, expected="https://HOST[:PORT]")
     is_plain = not (parts.username or parts.password or parts.query or parts.path.strip("/"))
     if parts.scheme not in ("https", "http") or not parts.hostname or not is_plain:
         raise UsageError(

@@ -214,6 +214,8 @@ def test_a_named_host_without_bmc_is_a_failure_and_an_empty_prefix_is_not(tmp_pa
     assert site.run("discover", "127.85.9.0/29", "--port", "9").code == 0
     run = site.run("discover", "127.85.9.1:9", "--json")
     assert (run.code, run.json["failed"][0]["outcome"]) == (1, "nothing")
+    assert run.json["failed"][0]["error"] == "Connection refused"
+    assert "no address is known for this name" in site.run("discover", "bmc.invalid:9").out
 
 
 @pytest.mark.parametrize("word", ["10.0.0.0/8", "http://127.85.0.1", "not a host", "127.85.0.0/33"])

@@ -52,7 +52,8 @@ def test_a_file_holds_targets_a_line_each(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "word", ["10.0.0.0/8", "fd00::/64", "10.20.0.0/33", "two words", "", "http://10.20.0.1", "a:b:c/24"]
+    "word",
+    ["10.0.0.0/8", "fd00::/64", "10.20.0.0/33", "two words", "", "http://10.20.0.1", "a:b:c/24", "https://10.20.0.1:0"],
 )
 def test_what_cannot_be_swept_is_wrong_usage(word: str) -> None:
     with pytest.raises(UsageError):
@@ -70,6 +71,21 @@ def test_a_wrong_line_of_a_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         places(str(tmp_path / "racks.txt"))
     assert caught.value.where == f"{tmp_path}/racks.txt:1: {tmp_path}/hosts.txt:4: bmc 12"
+
+
+@pytest.mark.parametrize("word", ["admin:hunter2@10.20.0.1", "https://admin:hunter2@10.20.0.1", "admin:hun/ter2@b:x"])
+def test_a_password_in_an_address_is_refused_and_not_repeated(word: str, tmp_path: Path) -> None:
+    (tmp_path / "hosts.txt").write_text(f"{word}\n")
+    for given in (word, str(tmp_path / "hosts.txt")):
+        with pytest.raises(UsageError, match="a login does not belong into an address") as caught:
+            places(given)
+        assert "ter2" not in str(caught.value)
+
+
+def test_a_file_without_any_target_is_told(tmp_path: Path) -> None:
+    (tmp_path / "hosts.txt").write_text("# row a\n\n")
+    read = targets_of([str(tmp_path / "hosts.txt")], 443, NOW)
+    assert (read.targets, read.notes) == ((), (f"{tmp_path}/hosts.txt: no target stands in it",))
 
 
 def test_http_needs_permission() -> None:

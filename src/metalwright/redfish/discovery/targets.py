@@ -106,8 +106,11 @@ class _Reading:
             self._leases(path, leases)
             return
         self.opened.append(path)
-        for number, raw in enumerate(text.splitlines(), start=1):
-            if line := raw.partition("#")[0].strip():
+        lines = [(number, raw.partition("#")[0].strip()) for number, raw in enumerate(text.splitlines(), start=1)]
+        if not any(line for _, line in lines):
+            self.notes.append(f"{path}: no target stands in it")
+        for number, line in lines:
+            if line:
                 self._line(line, f"{path}:{number}")
         self.opened.remove(path)
 
@@ -165,6 +168,10 @@ def _text(path: Path) -> str:
 
 
 def _of_word(word: str, port: int, allow_http: bool) -> Iterator[Target]:
+    if "@" in word:
+        hint = "leave it out and export METALWRIGHT_BMC_USER and METALWRIGHT_BMC_PASSWORD, or import a list of stickers"
+        shown = word.rpartition("@")[2]
+        raise UsageError("a login does not belong into an address", where=shown, expected="HOST[:PORT]", hint=hint)
     if "/" in word and "://" not in word:
         yield from _of_prefix(word, port)
         return

@@ -7,6 +7,8 @@ manuals; a login that opens other machines too may not, unless somebody named th
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -68,8 +70,10 @@ async def visit(target: Target, knowledge: Knowledge, limits: Limits) -> Sightin
     begun = time.monotonic()
     try:
         async with asyncio.timeout(limits.deadline_s):
-            is_there = await _listens(target, limits.connect_timeout_s)
-            sighting = await _visit(target, knowledge, limits) if is_there else Sighting(target, "nothing")
+            why = await _why_silent(target, limits.connect_timeout_s)
+            sighting = (
+                await _visit(target, knowledge, limits) if why is None else Sighting(target, "nothing", error=why)
+            )
     except TimeoutError:
         sighting = Sighting(target, "deadline", error=f"no complete answer within {limits.deadline_s:g} s")
     except RedfishError as error:
@@ -77,18 +81,22 @@ async def visit(target: Target, knowledge: Knowledge, limits: Limits) -> Sightin
     return replace(sighting, seconds=round(time.monotonic() - begun, 3))
 
 
-async def _listens(target: Target, timeout_s: float) -> bool:
-    """Whether anything accepts connections there: most addresses of a prefix are empty, and that is no failure."""
+async def _why_silent(target: Target, timeout_s: float) -> str | None:
+    """Why nothing accepts connections there, as at most addresses of a prefix; None where something does."""
     try:
         async with asyncio.timeout(timeout_s):
             _, writer = await asyncio.open_connection(target.place.host, target.place.port)
-    except (OSError, TimeoutError):
-        return False
+    except socket.gaierror as error:
+        return f"no address is known for this name: {error.strerror}"
+    except TimeoutError:
+        return f"no connection within {timeout_s:g} s"
+    except OSError as error:
+        return os.strerror(error.errno) if error.errno else str(error)
     writer.close()
     with suppress(OSError, TimeoutError):
         async with asyncio.timeout(1.0):
             await writer.wait_closed()
-    return True
+    return None
 
 
 async def _visit(target: Target, knowledge: Knowledge, limits: Limits) -> Sighting:
