@@ -9,19 +9,27 @@ from metalwright.acceptance.catalogue import KNOWN_TESTS
 from metalwright.acceptance.offline import acceptance_errors, floor_warnings
 from metalwright.addressing.needs import needs_of
 from metalwright.allocations import reallocate
-from metalwright.checking import accelerator_findings, bios_errors, bios_notes, firmware_findings
+from metalwright.checking import accelerator_findings, bios_errors, bios_notes, boot_errors, firmware_findings
 from metalwright.errors import AddressError, LoadingError
+from metalwright.imaging.boot_chain import boot_chain_errors
 from metalwright.loading import SitePaths, SiteReading, linked_trees, read_site
 from metalwright.loading.collection import paused_collection
 from metalwright.loading.models import remembered_texts
 from metalwright.model.repository import SiteRepository
-from metalwright.model.review import NodeImpact, ObservedSnapshot, PolicyResult, Review
+from metalwright.model.review import NodeImpact, ObservedSnapshot, PolicyResult, Refusal, Review
 from metalwright.review.impact import Impact, assess
 from metalwright.review.policies import judge
 from metalwright.review.revisions import checked_out
 from metalwright.reviewing.circumstances import Circumstances
 from metalwright.reviewing.exports import dhcp_changes
-from metalwright.reviewing.refusals import broken_locks, refusal_of, relative, too_many_removals, wrong_versions
+from metalwright.reviewing.refusals import (
+    MEND_IT,
+    broken_locks,
+    refusal_of,
+    relative,
+    too_many_removals,
+    wrong_versions,
+)
 from metalwright.reviewing.rendered import recipe_changes, render_both, with_files
 
 
@@ -51,7 +59,9 @@ def review_states(base_root: Path, head_root: Path, names: tuple[str, str], give
     stacks = accelerator_findings(SitePaths(head_root), after, given.now.date())
     components = firmware_findings(SitePaths(head_root), after)
     wrong_tests = acceptance_errors(SitePaths(head_root), after)
-    found = (*bios_errors(SitePaths(head_root), after), *stacks.errors, *components.errors, *wrong_tests, *errors)
+    unbootable = boot_errors(SitePaths(head_root), after)
+    wrong_bios = bios_errors(SitePaths(head_root), after)
+    found = (*wrong_bios, *stacks.errors, *components.errors, *wrong_tests, *unbootable, *errors)
     refused += [refusal_of(error, head_root) for error in found]
     known = accelerator_findings(SitePaths(base_root), before, given.now.date()).warnings
     warnings += _added(stacks.warnings, known, base_root, head_root)
@@ -61,7 +71,12 @@ def review_states(base_root: Path, head_root: Path, names: tuple[str, str], give
     warnings += _added(notes, tuple(known_notes), base_root, head_root)
     low, known_low = floor_warnings(SitePaths(head_root), after), floor_warnings(SitePaths(base_root), before)
     warnings += _added(low, tuple(known_low), base_root, head_root)
-    refused += [*wrong_versions(before, after), *too_many_removals(before, impact, given)]
+    unsigned, known_unsigned = (
+        tuple(boot_chain_errors(SitePaths(root), state)) for root, state in ((head_root, after), (base_root, before))
+    )
+    warnings += _added(unsigned, known_unsigned, base_root, head_root)  # git does not have the images themselves
+    address_faults, behind = _addresses(before, after, given)
+    refused += [*address_faults, *wrong_versions(before, after), *too_many_removals(before, impact, given)]
     is_recipe_new = before.tree_digest != after.tree_digest
     recipe = tuple(recipe_changes(base_root, head_root, len(after.nodes()))) if is_recipe_new else ()
     rendered = render_both(before, after, base_root, head_root, impact)
@@ -76,7 +91,7 @@ def review_states(base_root: Path, head_root: Path, names: tuple[str, str], give
         gpus_out_at_once=impact.gpus_out_at_once,
         files=(*files, *dhcp_changes(before, after, base_root, head_root)),
         policies=_policies(before, after, impact, given),
-        warnings=(*warnings, *_address_warnings(before, after, given), *_policy_warnings(before, after)),
+        warnings=(*warnings, *behind, *_policy_warnings(before, after)),
         unknown=tuple(_unknown(impact, given)),
         observed=given.observed.taken if given.observed is not None else None,
     )
@@ -118,17 +133,20 @@ def _fingerprint(error: LoadingError, root: Path) -> tuple[str, str, str]:
     return error.rule, error.what, relative(error.found or "", root)
 
 
-def _address_warnings(before: SiteRepository, after: SiteRepository, given: Circumstances) -> Iterator[str]:
-    """What the change leaves to the allocator; nothing when it leaves what the base left."""
+def _addresses(
+    before: SiteRepository, after: SiteRepository, given: Circumstances
+) -> tuple[list[Refusal], list[str]]:
+    """What the change leaves to the allocator, refused where it cannot be given; nothing more than the base left."""
     if _is_allocated_alike(before, after):
-        return
+        return [], []
     try:
         result = reallocate(after, given.now.date())
     except AddressError as error:
-        yield f"addresses.lock cannot follow: {error.what}"
-        return
-    if result.has_changed:
-        yield f"addresses.lock is not up to date ({len(result.lines)} lines): metalwright addresses allocate"
+        what = f"addresses.lock cannot follow: {error.what}"
+        return [Refusal(rule="addresses", file="inventory/addresses.lock", what=what, hint=error.hint or MEND_IT)], []
+    if not result.has_changed:
+        return [], []
+    return [], [f"addresses.lock is not up to date ({len(result.lines)} lines): metalwright addresses allocate"]
 
 
 def _is_allocated_alike(before: SiteRepository, after: SiteRepository) -> bool:

@@ -58,7 +58,7 @@ def test_sarif_names_rule_file_line_and_column_and_says_what_to_do(states: tuple
     place = result["locations"][0]["physicalLocation"]
     assert (result["level"], place["artifactLocation"]["uri"]) == ("error", "inventory/networks.yaml")
     assert place["region"] == {"startLine": 4, "startColumn": 63}
-    hint = "give one of them another prefix; `metalwright addresses allocate` then moves its nodes"
+    hint = "give one of them another prefix; a node that has an address in it needs a new one in its rack file (addresses)"
     assert result["message"]["text"].endswith(f"\n\nhint: {hint}")
     assert rule == {"id": "networks", "help": {"text": hint, "markdown": f"- {hint}"}}
     assert Review.model_validate_json(review.model_dump_json(by_alias=True)) == review
@@ -147,3 +147,26 @@ def test_gpus_of_a_class_that_nodes_only_become_were_never_in_service(states: tu
     review = reviewed(states)
     assert {node.node: node.gpus_out for node in review.nodes} == {"box-a01": 0, "g19": 8}
     assert "at most 8 GPUs out of service at once" in render_markdown(review)
+
+
+def test_a_prefix_that_leaves_the_addresses_of_nodes_is_refused_as_check_does(states: tuple[Path, Path]) -> None:
+    edit(states[1], "inventory/networks.yaml", "10.1.0.", "10.9.0.")
+    (refusal,) = reviewed(states).refused
+    assert (refusal.rule, refusal.file) == ("addresses", "inventory/addresses.lock")
+    assert "which the network no longer allows" in refusal.what
+    assert "never renumbered silently" in (refusal.hint or "")
+
+
+def test_nodes_that_no_declared_way_can_boot_are_refused_as_check_does(states: tuple[Path, Path]) -> None:
+    new_version(states[1], "1.1.0", ("network:", "boot: {mode: uefi, method: [pxe]}\nnetwork:"), nodes=1)
+    refused = reviewed(states).refused
+    assert [(item.rule, item.file) for item in refused] == [("boot", "blueprints/gpu/1.1.0.yaml")]
+    assert refused[0].what.startswith("g00 can be booted in no way that its blueprint declares")
+
+
+def test_secure_boot_of_an_image_that_git_does_not_know_as_signed_is_worth_a_look(states: tuple[Path, Path]) -> None:
+    boot = "boot: {mode: uefi, secure_boot: true, method: [virtual-media]}\nnetwork:"
+    new_version(states[1], "1.1.0", ("network:", boot), name="box", nodes=0)
+    review = reviewed(states)
+    assert not review.refused
+    assert [text for text in review.warnings if "the image has no signed boot chain" in text]
