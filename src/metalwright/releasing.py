@@ -58,7 +58,7 @@ def release_versions(root: Path, refs: list[str]) -> dict[str, str]:
     """Record the bytes of blueprint files, when their numbers say what they change; returns the new lock.
 
     Raises:
-        UsageError: no such valid blueprint.
+        UsageError: no such valid blueprint, or no version is named.
         InvalidFilesError: a number that promises less than the version changes.
     """
     files = read_site_files(root)
@@ -66,6 +66,8 @@ def release_versions(root: Path, refs: list[str]) -> dict[str, str]:
     faults = []
     for ref in refs:
         loaded = _known(files, ref)
+        if "@" not in ref:
+            raise UsageError("which version is to be released?", where=ref, hint=f"for its newest: {loaded.model.ref}")
         fault = version_fault(loaded.model, blueprints)
         if fault is not None:
             hint = f"metalwright blueprint bump --part {fault[1]} makes the right number"

@@ -21,6 +21,7 @@ _AGAIN = (Phase.SOFTWARE, Phase.ACCEPT, Phase.READY)
 _DRAINING = ("tests", "drain", "reboot", "re-image", "firmware")
 _OUT_OF_POOL = ("quarantined", "retired", "held")
 _NOT_SERVING = ("quarantined", "retired")
+_IDENTITY = ("serial", "uuid", "bmc_mac")
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,15 @@ def assess(base: SiteRepository, head: SiteRepository) -> Impact:
     before = {node.name: (rack, node) for rack in base.racks for node in rack.nodes}
     after = {node.name: (rack, node) for rack in head.racks for node in rack.nodes}
     comparison = _Comparison(base, head)
-    nodes = [comparison.node(before.get(name), rack, node) for name, (rack, node) in after.items()]
-    gone = [_removed(rack, node, base) for name, (rack, node) in before.items() if name not in after]
+    old_names = _same_machines(before, after)
+    nodes = [
+        comparison.renamed(before[old_names[name]][1], rack, node)
+        if name in old_names
+        else comparison.node(before.get(name), rack, node)
+        for name, (rack, node) in after.items()
+    ]
+    new_names = {old: new for new, old in old_names.items()}
+    gone = [_removed(rack, node, new_names.get(name)) for name, (rack, node) in before.items() if name not in after]
     affected = (*(impact for impact in nodes if impact is not None), *gone)
     return Impact(
         changes=tuple(change for pair in comparison.pairs(affected) for change in comparison.changes(*pair)),
@@ -85,11 +93,7 @@ class _Comparison:
             return None
         moves = _moves(self.addresses_before.get(node.name, {}), self.addresses_after.get(node.name, {}))
         if before is None:
-            return NodeImpact(
-                node=node.name, rack=rack.name, blueprint=node.blueprint, what=("is new: every phase",),
-                phases=PHASES if _is_provisioned(node) else (), reboots=None, reimage=_is_provisioned(node),
-                drain=False, gpus_out=0, addresses=moves,
-            )  # fmt: skip
+            return self._new(rack, node)
         old_rack, old = before
         changes = self.changes(old.blueprint, node.blueprint)
         networks = self._networks_of(node)
@@ -125,6 +129,21 @@ class _Comparison:
             networks=networks if acting else (),
         )
 
+    def _new(self, rack: Rack, node: Node) -> NodeImpact:
+        return NodeImpact(
+            node=node.name, rack=rack.name, blueprint=node.blueprint, what=("is new: every phase",),
+            phases=PHASES if _is_provisioned(node) else (), reboots=None, reimage=_is_provisioned(node),
+            drain=False, gpus_out=0, addresses=_moves({}, self.addresses_after.get(node.name, {})),
+        )  # fmt: skip
+
+    def renamed(self, old: Node, rack: Rack, node: Node) -> NodeImpact:
+        """A new name for a machine that has another in the base: for metalwright a new node, for its workload not."""
+        new = self._new(rack, node)
+        gpus = _serving_gpus(self.base, old) if new.reimage else 0
+        loses = ", which loses its workload and its system" if new.reimage else ""
+        words = (*new.what, f"it is the machine of {old.name}{loses}")
+        return new.model_copy(update={"what": words, "drain": new.reimage, "gpus_out": gpus})
+
     def _networks_of(self, node: Node) -> tuple[str, ...]:
         """The networks that change and that the node joins."""
         if not self.networks:
@@ -133,12 +152,28 @@ class _Comparison:
         return tuple(name for purpose, name in self.networks.items() if purpose in joined)
 
 
-def _removed(rack: Rack, node: Node, base: SiteRepository) -> NodeImpact:
-    del base
-    return NodeImpact(
-        node=node.name, rack=rack.name, blueprint="", base=node.blueprint,
-        what=("is removed from the inventory; the machine itself is left as it is",),
-    )  # fmt: skip
+def _same_machines(before: Mapping[str, tuple[Rack, Node]], after: Mapping[str, tuple[Rack, Node]]) -> dict[str, str]:
+    """New name → old name of machines that have the same serial, UUID or BMC MAC under another name."""
+    gone = {
+        (key, value): name
+        for name, (_, node) in before.items()
+        if name not in after
+        for key, value in zip(_IDENTITY, _identity(node), strict=True)
+        if value is not None
+    }
+    found: dict[str, str] = {}
+    for name, (_, node) in after.items() if gone else ():
+        keys = zip(_IDENTITY, _identity(node), strict=True)
+        old = next((gone[key] for key in keys if key in gone), None)
+        if name not in before and old is not None and old not in found.values():
+            found[name] = old
+    return found
+
+
+def _removed(rack: Rack, node: Node, new_name: str | None) -> NodeImpact:
+    what = "is removed from the inventory; "
+    what += f"its machine becomes {new_name}" if new_name is not None else "the machine itself is left as it is"
+    return NodeImpact(node=node.name, rack=rack.name, blueprint="", base=node.blueprint, what=(what,))
 
 
 def _node_words(old_rack: Rack, old: Node, rack: Rack, node: Node) -> Iterator[str]:
@@ -148,7 +183,7 @@ def _node_words(old_rack: Rack, old: Node, rack: Rack, node: Node) -> Iterator[s
         yield f"wanted state {old.state} → {node.state}"
     if (old_rack.name, old.unit) != (rack.name, node.unit):
         yield f"moves from {_place(old_rack, old)} to {_place(rack, node)}"
-    for key in ("serial", "uuid", "bmc_mac"):
+    for key in _IDENTITY:
         was, becomes = getattr(old, key), getattr(node, key)
         if was != becomes:
             yield f"identity: {key} {was or 'none'} → {becomes or 'none'}"

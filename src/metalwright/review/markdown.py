@@ -130,13 +130,19 @@ def _blueprints(changes: Sequence[BlueprintChange]) -> list[str]:
     parts: list[str] = []
     for (base, ref), group in groupby(changes, key=lambda item: (item.base, item.blueprint)):
         items = list(group)
-        part = moved_part(base.partition("@")[2], ref.partition("@")[2])
-        parts.append(f"**{base} → {ref}** ({part or 'not above the old version'})")
+        parts.append(_versions(base, ref))
         rows = [(item.section, f"`{item.path}`", _value(item.from_), _value(item.to), item.risk) for item in items]
         parts += _table(("section", "value", "was", "becomes", "risk"), rows)
         risks = [risk for risk in RISK_WORDS if any(item.risk == risk for item in items)]
         parts.append("\n".join(f"- {risk}: {RISK_WORDS[risk]}" for risk in risks))
     return parts
+
+
+def _versions(base: str, ref: str) -> str:
+    if base == ref:
+        return f"**{ref}** (edited in place, before its release)"
+    part = moved_part(base.partition("@")[2], ref.partition("@")[2])
+    return f"**{base} → {ref}** ({part or 'not above the old version'})"
 
 
 def _site(review: Review) -> list[str]:
@@ -167,7 +173,7 @@ def _node_row(group: Group) -> tuple[str, ...]:
     each = " each" if many else ""
     return (
         group.title,
-        "<br>".join(node.what) or _NONE,
+        "<br>".join(node.what) or f"{node.blueprint} is edited in place",
         _phases(node.phases),
         "unknown" if node.reboots is None else f"{node.reboots}{each if node.reboots else ''}",
         "**written**" if node.reimage else "kept",

@@ -83,10 +83,11 @@ def _approvals(
 
 
 def _canary(policy: Canary, impact: Impact, known_good: KnownGoodLock) -> PolicyResult:
-    risky = {change.blueprint for change in impact.changes if change.risk in policy.risks}
-    for ref in sorted(risky):
-        moving = [node.node for node in impact.nodes if node.blueprint == ref and node.base != ref]
-        proven = sum(item.blueprint == ref for item in known_good.nodes)
+    risky = {(change.base, change.blueprint) for change in impact.changes if change.risk in policy.risks}
+    for ref in sorted({ref for _, ref in risky}):
+        is_edited = (ref, ref) in risky  # what was proven under this name had another text
+        moving = [node.node for node in impact.nodes if node.blueprint == ref and (is_edited or node.base != ref)]
+        proven = 0 if is_edited else sum(item.blueprint == ref for item in known_good.nodes)
         if len(moving) > policy.nodes and proven < policy.nodes:
             why = f"{ref} goes to {len(moving)} nodes and is known good on {proven}: begin with {policy.nodes}"
             return PolicyResult(name=policy.name, verdict="fail", why=why)

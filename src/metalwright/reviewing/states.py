@@ -133,9 +133,7 @@ def _fingerprint(error: LoadingError, root: Path) -> tuple[str, str, str]:
     return error.rule, error.what, relative(error.found or "", root)
 
 
-def _addresses(
-    before: SiteRepository, after: SiteRepository, given: Circumstances
-) -> tuple[list[Refusal], list[str]]:
+def _addresses(before: SiteRepository, after: SiteRepository, given: Circumstances) -> tuple[list[Refusal], list[str]]:
     """What the change leaves to the allocator, refused where it cannot be given; nothing more than the base left."""
     if _is_allocated_alike(before, after):
         return [], []

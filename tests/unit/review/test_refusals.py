@@ -58,7 +58,7 @@ def test_sarif_names_rule_file_line_and_column_and_says_what_to_do(states: tuple
     place = result["locations"][0]["physicalLocation"]
     assert (result["level"], place["artifactLocation"]["uri"]) == ("error", "inventory/networks.yaml")
     assert place["region"] == {"startLine": 4, "startColumn": 63}
-    hint = "give one of them another prefix; a node that has an address in it needs a new one in its rack file (addresses)"
+    hint = "give one of them another prefix; its nodes then need new addresses, pinned in their rack files"
     assert result["message"]["text"].endswith(f"\n\nhint: {hint}")
     assert rule == {"id": "networks", "help": {"text": hint, "markdown": f"- {hint}"}}
     assert Review.model_validate_json(review.model_dump_json(by_alias=True)) == review

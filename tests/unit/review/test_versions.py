@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from metalwright.loading import load_site, read_blueprint_lock
 from metalwright.model.blueprint import Blueprint
 from metalwright.releasing import bump, new_class, release_versions, retire_version
 from metalwright.review.differences import moved_part, next_version
+from metalwright.review.markdown import render_markdown
 from metalwright.review.rules import RULES, rule_of
 from metalwright.reviewing import Circumstances, review_states
 
@@ -126,3 +128,37 @@ def test_a_freeze_counts_only_in_its_time_and_a_change_of_rules_is_judged_by_the
     calm = review_states(site, head, ("b", "h"), Circumstances(now=NOW + timedelta(days=60)))
     assert {item.name: item.verdict for item in calm.policies}["quiet-weeks"] == "pass"
     assert any("judged by the rules as they were" in line for line in calm.warnings)
+
+
+def test_a_version_that_is_edited_in_place_goes_to_one_node_first_too(site: Path, tmp_path: Path) -> None:
+    (site / "inventory/policies.yaml").write_text(POLICIES)
+    new_version(site, "1.1.0", ("SysProfile: Performance", "SysProfile: Custom"))
+    lock = site / "blueprints/blueprints.lock"
+    lock.write_text("".join(line for line in lock.read_text().splitlines(keepends=True) if "gpu@1.1.0" not in line))
+    head = tmp_path / "head"
+    shutil.copytree(site, head)
+    edit(head, "blueprints/gpu/1.1.0.yaml", "SysProfile: Custom", "SysProfile: Balanced")
+    review = review_states(site, head, ("b", "h"), GIVEN)
+    assert {item.name: item.verdict for item in review.policies}["one-first"] == "fail"
+    text = render_markdown(review)
+    assert "**gpu@1.1.0** (edited in place, before its release)" in text
+    assert "gpu@1.1.0 is edited in place | bios, software" in text
+
+
+def test_a_release_names_its_version(site: Path) -> None:
+    with pytest.raises(UsageError, match="which version") as caught:
+        release_versions(site, ["gpu"])
+    assert caught.value.hint == "for its newest: gpu@1.0.0"
+
+
+def test_another_name_for_a_machine_is_told_as_such_and_counts_its_gpus(site: Path, tmp_path: Path) -> None:
+    head = tmp_path / "head"
+    shutil.copytree(site, head)
+    edit(head, "inventory/racks/a01.yaml", "name: g05,", "name: train-5,")
+    review = review_states(site, head, ("b", "h"), GIVEN)
+    told = {item.node: (item.what[-1], item.reimage, item.gpus_out) for item in review.nodes}
+    assert told == {
+        "train-5": ("it is the machine of g05, which loses its workload and its system", True, 8),
+        "g05": ("is removed from the inventory; its machine becomes train-5", False, 0),
+    }
+    assert review.gpus_out_at_once == 8

@@ -82,7 +82,7 @@ def _overlaps(loaded: Loaded[Networks]) -> Iterator[LoadingError]:
                 where=second,
                 expected="prefixes that share no address",
                 found=f"{prefix} ({first}) and {later}",
-                hint="give one of them another prefix; a node that has an address in it needs a new one in its rack file (addresses)",
+                hint="give one of them another prefix; its nodes then need new addresses, pinned in their rack files",
             )
 
 
