@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.simulator.provision.world import World, world
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
 
 
 def kill_boot_server(site: World, run: subprocess.Popen[str]) -> None:

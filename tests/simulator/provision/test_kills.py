@@ -114,6 +114,7 @@ def test_st_02_after_kills_at_random_points_the_node_ends_as_if_nothing_had_happ
         finish(site, f"METALWRIGHT_KILL_SEED={SEED}")
 
 
+@pytest.mark.long
 def test_when_the_runner_dies_its_child_finishes_alone_and_its_boot_server_ends(
     tmp_path: Path, tiny_image: tuple[Path, str]
 ) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.simulator.provision.world import World, world
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.long, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")
