@@ -93,15 +93,18 @@ def _kept_networks(review: Review) -> Iterator[str]:
     moved = [node for node in review.nodes if any(move.from_ and move.to for move in node.addresses)]
     if moved:
         yield f"**Addresses change**: {_keep(moved, 'old ones')}"
+    is_written = any(item.written_by != "export" for item in review.files)
     for name in dict.fromkeys(name for node in review.nodes for name in node.networks):
         nodes = [node for node in review.nodes if name in node.networks]
         begin = f"{name}: "
         changed = [item for item in review.site if item.section == "Network" and item.what.startswith(begin)]
         values = [f"{item.what.removeprefix(begin)} {_value(item.from_)} → {_value(item.to)}" for item in changed]
-        yield (
-            f"**Network {name} changes** ({'; '.join(values)}): {_keep(nodes, 'old values')} "
-            "A switch or router that changes first cuts them off."
+        what_then = (
+            f"{_keep(nodes, 'old values')} A switch or router that changes first cuts them off."
+            if is_written
+            else "no file of a node holds them; switches, routers and DHCP servers do."
         )
+        yield f"**Network {name} changes** ({'; '.join(values)}): {what_then}"
 
 
 def _keep(nodes: Sequence[NodeImpact], what: str) -> str:

@@ -120,6 +120,18 @@ def test_the_job_of_github_writes_comment_and_findings(site: NewSite, tmp_path: 
         (site.root / left).unlink()
 
 
+def test_an_approval_that_was_taken_back_or_dismissed_does_not_count_on_github(tmp_path: Path) -> None:
+    job = YAML(typ="safe").load((ROOT / "src/metalwright/starter/github-review.yaml").read_text())["jobs"]["review"]
+    (script,) = [step["run"] for step in job["steps"] if step.get("name") == "Who approved"]
+    said = ["amina APPROVED", "li APPROVED", "bo APPROVED", "li CHANGES_REQUESTED", "cy CHANGES_REQUESTED"]
+    (tmp_path / "said").write_text("\n".join([*said, "bo DISMISSED", "cy APPROVED", ""]))
+    (tmp_path / "gh").write_text("#!/bin/sh\ncat said\n")
+    (tmp_path / "gh").chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "REVIEWS": "reviews"}
+    subprocess.run(["bash", "-e", "-c", script], cwd=tmp_path, env=environment, check=True)
+    assert sorted((tmp_path / "approved").read_text().split()) == ["amina", "cy"]
+
+
 def test_the_job_of_gitlab_writes_the_note(site: NewSite) -> None:
     script = site.yaml(".gitlab-ci.yml")["review"]["script"]
     check, approved, review, send = [line for line in script if not line.startswith(("pip", "exit"))]

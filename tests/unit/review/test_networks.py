@@ -52,6 +52,13 @@ def test_a_vlan_touches_the_nodes_on_it_alone_and_the_first_lines_say_that_they_
     assert {written_by for _, written_by in files} == {"software"}, "running nodes get it without a rebuild"
 
 
+def test_a_vlan_that_no_file_of_a_node_holds_cuts_nobody_off_by_itself(states: tuple[Path, Path]) -> None:
+    edit(states[1], "inventory/networks.yaml", "vlan: 20", "vlan: 21")
+    head = render_markdown(reviewed(states)).partition("### ")[0]
+    assert "**Network oob changes** (VLAN `20` → `21`): no file of a node holds them; switches, routers" in head
+    assert "cuts them off" not in head
+
+
 def test_what_only_the_allocator_goes_by_touches_no_node(states: tuple[Path, Path]) -> None:
     edit(states[1], "inventory/networks.yaml", "10.2.0.1-10.2.0.9", "10.2.0.1-10.2.0.8")
     review = reviewed(states)
