@@ -81,7 +81,7 @@ def test_a_review_of_another_image_says_what_the_rebuild_then_writes(made: World
 
     before = witness(made)
     code, said = made.provision()
-    assert (code, "metalwright rebuild NODE --image tiny@2" in said) == (1, True), said
+    assert (code, "metalwright rebuild lab-1 --image tiny@2" in said) == (1, True), said
     assert witness(made) == before, "the review says that it takes a rebuild"
     code, said = made.run("rebuild", "lab-1", "--image", "tiny@2", "--until", "image", "--yes")
     assert code == 0, said

@@ -162,7 +162,7 @@ def test_a_rebuild_to_another_image_writes_just_that_and_keeps_what_the_old_syst
 
     before = Witness(written).state
     code, text = written.provision()
-    assert (code, "metalwright rebuild NODE --image tiny@1" in text) == (1, True), text
+    assert (code, "metalwright rebuild lab-1 --image tiny@1" in text) == (1, True), text
     assert Witness(written).state == before
 
 
