@@ -17,7 +17,7 @@ from metalwright.errors import ImageError
 from metalwright.imaging.server_certificate import load_server_certificate
 from metalwright.workspace import Workspace
 
-START_S = 20.0
+START_S = 60.0
 STOP_S = 5.0
 WATCH_EVERY_S = 0.5
 RESTARTS = 3
@@ -124,13 +124,17 @@ def _await_start(workspace: Workspace, child: _Child) -> None:
             break
         time.sleep(0.1)
     settings = workspace.repository.site.boot_server
+    where, ended = f"{settings.listen}:{settings.https_port}", child.exit_code
+    if ended is None:
+        found = f"it runs and gives no answer within {START_S:g} s"
+        raise ImageError("the boot server did not start", where=where, found=found, hint=_SLOW_HINT)
     said = child.log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    raise ImageError(
-        "the boot server did not start",
-        where=f"{settings.listen}:{settings.https_port}",
-        found=_reason(said) or f"exit code {child.exit_code}",
-        hint="is another program on its ports? they are site.yaml boot_server.http_port and https_port",
-    )
+    found = _reason(said) or f"exit code {ended}"
+    raise ImageError("the boot server did not start", where=where, found=found, hint=_PORTS_HINT)
+
+
+_PORTS_HINT = "is another program on its ports? they are site.yaml boot_server.http_port and https_port"
+_SLOW_HINT = "is this machine very busy? type the same command again"
 
 
 def _reason(said: list[str]) -> str | None:
