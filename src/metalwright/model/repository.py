@@ -79,7 +79,7 @@ class SiteRepository(Frozen):
         near = get_close_matches(name, names, n=3)
         raise UsageError(
             "no such node in the inventory",
-            where=name,
+            where=name.rpartition("@")[2],  # a URL may hold a login
             hint=f"did you mean {', '.join(near)}?" if near else f"known nodes: {', '.join(names) or 'none'}",
         )
 

@@ -47,13 +47,16 @@ def _of_system(console: Mapping[str, Any], address: str, user: str) -> Iterator[
         )
 
 
+_SHELL_NOTE = "the BMC's own shell; its manual tells the command for the console"
+
+
 def _of_manager(console: Mapping[str, Any], name: str, address: str, user: str) -> Iterator[ConsoleWay]:
     kinds = console.get("ConnectTypesSupported")
     if console.get("ServiceEnabled") is False or not isinstance(kinds, list):
         return
-    note = "the BMC's own shell; its manual tells the command for the console" if name == "CommandShell" else ""
     for kind in kinds:
         if kind in PORTS:
+            note = _SHELL_NOTE if name == "CommandShell" and kind != "IPMI" else ""
             yield ConsoleWay(kind, _command(kind, address, PORTS[kind], user), note=note)
 
 

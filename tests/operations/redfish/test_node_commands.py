@@ -164,6 +164,18 @@ def test_a_manager_that_lists_only_connect_types_is_understood() -> None:
     ]
 
 
+def test_only_a_shell_is_called_one() -> None:
+    shell = {"CommandShell": {"ServiceEnabled": True, "ConnectTypesSupported": ["SSH", "IPMI"]}}
+    notes = {way.kind: way.note for way in console_ways({}, shell, "10.0.0.1", "root")}
+    assert ("own shell" in notes["SSH"], notes["IPMI"]) == (True, "")
+
+
+def test_a_login_in_the_place_of_a_node_is_not_repeated(cli: Cli) -> None:
+    code, out, err = cli("power", "https://admin:hunter2@127.0.0.1")
+    assert code == 64
+    assert "hunter2" not in out + err
+
+
 def test_a_growing_console_log_is_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(console_module, "POLL_S", 0.01)
     log = tmp_path / "console.log"
