@@ -72,7 +72,7 @@ def reset(preferences: Sequence[str] = RESET) -> Commands:
     """
     seen = yield from settled()
     if seen is not None:
-        yield from restart_commands(seen, preferences)
+        yield from restart_commands(seen, preferences, is_shown=True)
 
 
 @operation(is_idempotent=False)
@@ -83,8 +83,12 @@ def restart(grace_s: float | None = None, then: Literal["force", "fail"] = "fail
     if seen is None:
         return
     if seen["state"] == "On":
+        show_diff([_CYCLE])
         yield from off_commands(seen, grace_s, then)
     yield from _turn(seen, "On", ON)
+
+
+_CYCLE = line("power", "On", "Off, then On again")
 
 
 def settled() -> Generator[StringCommand, None, dict[str, Any] | None]:
@@ -123,8 +127,10 @@ def off_commands(seen: dict[str, Any], grace_s: float | None, then: str) -> Comm
     yield from _turn(seen, "Off", OFF)
 
 
-def restart_commands(seen: dict[str, Any] | None, preferences: Sequence[str] = RESET) -> Commands:
-    """Yield what restarts a host in the power state ``seen`` (fact Power)."""
+def restart_commands(
+    seen: dict[str, Any] | None, preferences: Sequence[str] = RESET, *, is_shown: bool = False
+) -> Commands:
+    """Yield what restarts a host in the power state ``seen`` (fact Power); ``is_shown`` where nothing else tells it."""
     if seen is None or seen["state"] not in ("On", "Off"):
         yield unreadable("a settled power state")
         return
@@ -133,9 +139,12 @@ def restart_commands(seen: dict[str, Any] | None, preferences: Sequence[str] = R
     if seen["state"] == "Off" or seen["reset_uri"] is None:
         yield from _turn(seen, "On", ON)
     elif reset_type is not None and before is not None:
+        if is_shown:
+            show_diff([line("power", "On", f"On ({reset_type})")])
         proof = Proof({"PowerState": "On"}, before, seen["uri"], settle_s(), hint=LOCKDOWN_HINT)
         yield post(seen["reset_uri"], {"ResetType": reset_type}, proof=proof)
     else:
+        show_diff([_CYCLE] if is_shown else [])
         yield from _turn(seen, "Off", OFF)
         yield from _turn(seen, "On", ON)
 
