@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from metalwright.cli.context import CliContext
+from metalwright.cli.context import CliContext, print_json
 from metalwright.cli.runs import (
     AsJson,
     Asked,
@@ -94,6 +94,8 @@ def resume_command(
         unfinished = find_unfinished(workspace)
         if not unfinished and not again:
             cli.err.print("nothing to resume: every run has finished")
+            if as_json:
+                print_json({"schema": 1, "nodes": []})
             return 0
         codes = []
         for kind, names in unfinished.items():

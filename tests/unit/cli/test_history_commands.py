@@ -83,6 +83,13 @@ def test_a_node_that_nobody_knows_has_no_empty_history(site: Path, capsys: pytes
     assert "time" in told(capsys, site, "journal", "lab-1")
 
 
+def test_resume_with_nothing_to_do_prints_json_that_can_be_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["init", str(tmp_path / "site")]) == 0
+    assert read_json(capsys, tmp_path / "site", "resume") == {"schema": 1, "nodes": []}
+
+
 def test_a_node_that_git_has_forgotten_keeps_its_history(
     site: Path, journal: Journal, capsys: pytest.CaptureFixture[str]
 ) -> None:
