@@ -54,7 +54,8 @@ def read_stickers(path: Path, default_user: str | None = None) -> tuple[Sticker,
     text = read_text(path, root=None, max_bytes=MAX_FLEET_FILE_BYTES)
     heading = text.partition("\n")[0]
     rows = csv.reader(text.splitlines(), delimiter=max(DELIMITERS, key=heading.count), strict=True)
-    columns = _columns(next(rows, []), path, default_user)
+    headings = next(rows, [])
+    columns = _columns(headings, path, default_user)
     stickers: dict[str, tuple[Sticker, int]] = {}
     good: list[Sticker] = []
     errors: list[LoadingError] = []
@@ -62,6 +63,7 @@ def read_stickers(path: Path, default_user: str | None = None) -> tuple[Sticker,
         for row in rows:
             if any(cell.strip() for cell in row):
                 try:
+                    _check_width(row, len(headings))
                     sticker = _sticker(columns, row, default_user)
                     _check_twice(sticker, stickers, rows.line_num)
                     good.append(sticker)
@@ -74,6 +76,14 @@ def read_stickers(path: Path, default_user: str | None = None) -> tuple[Sticker,
     if not good:
         raise LoadingError("the sticker list has no line below its heading", where=str(path))
     return tuple(good)
+
+
+def _check_width(row: list[str], width: int) -> None:
+    """A separator inside a password would cut it: the BMC would get a wrong one, and may lock the account."""
+    if any(cell.strip() for cell in row[width:]):
+        raise ValueError(
+            f"the line has {len(row)} cells under {width} headings; quote a cell that holds the separator (\"…\")"
+        )
 
 
 def _columns(heading: list[str], path: Path, default_user: str | None) -> dict[str, int]:

@@ -109,3 +109,16 @@ def test_a_file_that_is_no_text_is_refused_without_showing_it(tmp_path: Path) ->
     with pytest.raises(MetalwrightError) as caught:
         read_stickers(path)
     assert "hidden" not in str(caught.value)
+
+
+@pytest.mark.parametrize("line", ["Q1;ADMIN;hid;den", "Q1;ADMIN;hidden;;x"])
+def test_a_password_that_a_separator_would_cut_is_refused_by_line(line: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidFilesError) as caught:
+        read_stickers(written(tmp_path, f"serial;user;password\nQ0;ADMIN;good\n{line}\n"))
+    assert ":3: the line has" in str(caught.value)
+    assert "hid" not in str(caught.value)
+
+
+def test_a_quoted_separator_and_empty_cells_at_the_end_are_read(tmp_path: Path) -> None:
+    (sticker,) = read_stickers(written(tmp_path, 'serial;user;password\nQ1;ADMIN;"hid;den";;\n'))
+    assert sticker.password.reveal() == "hid;den"
