@@ -8,7 +8,9 @@ acts that leave the process. They do nothing unless the environment variable ``M
 - ``begin_phase.after:3``: the third time.
 
 Child processes inherit the variable and count for themselves. ``METALWRIGHT_KILL_PID`` names the one process that is
-meant, where only the parent shall die (``sh -c 'METALWRIGHT_KILL_PID=$$ exec metalwright …'``).
+meant, where only the parent shall die (``sh -c 'METALWRIGHT_KILL_PID=$$ exec metalwright …'``). Where
+``METALWRIGHT_KILL_LOG`` names a file, each passing is a line there, ``PID NAME passed`` or ``PID NAME killed``, so that
+a test can tell a kill from a run that never came by.
 """
 
 from __future__ import annotations
@@ -16,21 +18,27 @@ from __future__ import annotations
 import os
 import signal
 from collections import Counter
+from pathlib import Path
 
 KILL_VARIABLE = "METALWRIGHT_KILL_AT"
 PID_VARIABLE = "METALWRIGHT_KILL_PID"
+LOG_VARIABLE = "METALWRIGHT_KILL_LOG"
 
 _reached: Counter[str] = Counter()
 
 
 def kill_point(name: str) -> None:
     """Pass the point ``name``; never returns when ``METALWRIGHT_KILL_AT`` means this passing."""
-    wanted = os.environ.get(KILL_VARIABLE)
-    if not wanted or os.environ.get(PID_VARIABLE, str(os.getpid())) != str(os.getpid()):
+    wanted, log = os.environ.get(KILL_VARIABLE), os.environ.get(LOG_VARIABLE)
+    if not (wanted or log) or os.environ.get(PID_VARIABLE, str(os.getpid())) != str(os.getpid()):
         return
     _reached[""] += 1
     _reached[name] += 1
-    if _is_meant(wanted, name):
+    is_meant = bool(wanted) and _is_meant(wanted or "", name)
+    if log:
+        with Path(log).open("a", encoding="utf-8") as file:
+            file.write(f"{os.getpid()} {name} {'killed' if is_meant else 'passed'}\n")
+    if is_meant:
         os.kill(os.getpid(), signal.SIGKILL)
 
 

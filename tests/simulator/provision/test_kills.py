@@ -22,19 +22,60 @@ from metalwright.loading import read_addresses
 
 pytestmark = pytest.mark.timeout(900)
 
-NOT_REACHED = {"reset_attempts", "take_over", "set_known_good", "expire_deployment", "expire_grant", "replace_pin"}
-NOT_REACHED |= {"latch_login", "clear_latch"}
+BY_THE_RUNNER = {
+    "begin_phase",
+    "bmc_address",
+    "event",
+    "finish_phase",
+    "finish_run",
+    "issue_grant",
+    "release_lease",
+    "set_node",
+    "set_state",
+    "start_node",
+    "start_run",
+    "take_lease",
+}
+BY_OTHERS = {
+    "ask_go",
+    "bind_client",
+    "create_deployment",
+    "finish_deployment",
+    "latch_login",
+    "medium_read",
+    "record_hello",
+    "record_progress",
+}
+"""Writes of the pyinfra children and of the boot server."""
+NOT_ON_THE_WAY = {
+    "add_tables",
+    "announce_pin",
+    "clear_latch",
+    "create",
+    "expire_deployment",
+    "expire_grant",
+    "host_key",
+    "keep_forms",
+    "pin_certificate",
+    "prove_pin",
+    "reset_attempts",
+    "set_known_good",
+    "spend_grant",
+    "take_over",
+    "use_grant",
+    "withdraw_pin",
+}
+"""Writes that an undisturbed run to the end of the image does not make, or not as one of their own."""
 SEED = int(os.environ.get("METALWRIGHT_KILL_SEED") or random.SystemRandom().randrange(1_000_000))
 HANDFUL = 2
 MIDDLE = range(20, 75)
 """The runner passes about ninety points on its way to the end of the image phase."""
 
 
-def write_names() -> list[str]:
+def write_names() -> set[str]:
     """The names of all durable writes, read from the journal's source."""
     source = Path(metalwright.journal.__file__).parent
-    found = {name for file in source.glob("*.py") for name in re.findall(r'\.write\("(\w+)"\)', file.read_text())}
-    return sorted(found - NOT_REACHED)
+    return {name for file in source.glob("*.py") for name in re.findall(r'\.write\("(\w+)"\)', file.read_text())}
 
 
 def provision_until_free(site: World, *options: str, only_runner: bool = False, **environment: str) -> tuple[int, str]:
@@ -111,6 +152,7 @@ def test_st_02_after_kills_at_random_points_the_node_ends_as_if_nothing_had_happ
     with world(tmp_path, "127.126", tiny_image) as site:
         for point in points:
             provision_until_free(site, METALWRIGHT_KILL_AT=str(point))
+        assert site.kills(), f"METALWRIGHT_KILL_SEED={SEED}: nothing died at {points}"
         finish(site, f"METALWRIGHT_KILL_SEED={SEED}")
 
 
@@ -132,13 +174,37 @@ def test_when_the_runner_dies_its_child_finishes_alone_and_its_boot_server_ends(
         finish(site, "the runner was killed while its child started the ramdisk")
 
 
+def test_every_durable_write_is_on_the_list_of_those_that_are_killed_or_says_that_it_is_not() -> None:
+    assert write_names() == BY_THE_RUNNER | BY_OTHERS | NOT_ON_THE_WAY
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("only_runner", [False, True], ids=["anybody", "runner"])
-@pytest.mark.parametrize("name", write_names())
+def test_the_writes_on_the_way_to_the_image_are_those_that_are_killed(
+    tmp_path: Path, tiny_image: tuple[Path, str]
+) -> None:
+    with world(tmp_path, "127.150", tiny_image) as site:
+        code, text = site.provision()
+        assert code == 0, text
+        passed: dict[int, set[str]] = {}
+        for pid, name, _ in site.passed_points():
+            passed.setdefault(pid, set()).add(name.partition(".")[0])
+        runner, *others = passed.values()
+        assert runner == BY_THE_RUNNER
+        assert set().union(*others) - runner == BY_OTHERS
+
+
+CASES = [(name, False) for name in sorted(BY_THE_RUNNER | BY_OTHERS)] + [(name, True) for name in sorted(BY_THE_RUNNER)]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "only_runner"), CASES, ids=[f"{name}-{'runner' if only else 'anybody'}" for name, only in CASES]
+)
 def test_st_02_after_kills_before_and_after_each_durable_write(
     tmp_path: Path, tiny_image: tuple[Path, str], name: str, only_runner: bool
 ) -> None:
     with world(tmp_path, "127.128", tiny_image) as site:
         for point in (f"{name}.before", f"{name}.after"):
             provision_until_free(site, METALWRIGHT_KILL_AT=point, only_runner=only_runner)
+            assert site.kills()[-1:] == [point], f"nothing died at {point}"
         finish(site, name)

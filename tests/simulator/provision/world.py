@@ -25,6 +25,7 @@ from metalwright.imaging.agent.stamp import decode_stamp, read_stamp_area
 from metalwright.imaging.catalogue import ImageCatalogue, Provenance
 from metalwright.imaging.image_trust import site_image_signer
 from metalwright.imaging.ramdisk import RamdiskRecipe, _base_digest, _base_dir
+from metalwright.journal.killing import LOG_VARIABLE
 from metalwright.loading import SitePaths, load_site, release
 from metalwright.model.image import Image
 from metalwright.simulator.lab import Lab
@@ -45,6 +46,16 @@ class World:
     image: Image
     environment: dict[str, str]
     timeout_s: float = CLI_TIMEOUT_S
+
+    def kills(self) -> list[str]:
+        """The points at which a process died since the lab is up, in order."""
+        return [name for _, name, what in self.passed_points() if what == "killed"]
+
+    def passed_points(self) -> list[tuple[int, str, str]]:
+        """Process, point and ``passed`` or ``killed``, in order."""
+        log = self.state / "kill-points.log"
+        lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+        return [(int(pid), name, what) for pid, name, what in (line.split() for line in lines)]
 
     def cli(self, *arguments: str, only_runner: bool = False, **environment: str) -> subprocess.CompletedProcess[str]:
         """Run ``metalwright`` to its end, or to its death."""
@@ -223,6 +234,7 @@ def world(
     try:
         found = made.cli("discover", *(f"{demo.racked_bmc(machine)}:{BMC_PORT}" for machine in demo.machines))
         assert found.returncode == 0, found.stderr
+        made.environment[LOG_VARIABLE] = str(made.state / "kill-points.log")
         yield made
     finally:
         made.lab.down(wipe=True)
