@@ -17,6 +17,9 @@ def confirm_writes(
 ) -> None:
     """Ask for the names of the nodes whose disks will be written; nothing is asked when there are none.
 
+    Where a system answers, the name alone does not do: whoever mistook a healthy node for the broken one would only
+    type the wrong name again.
+
     Raises:
         GrantError: not confirmed, or nobody there to ask.
     """
@@ -26,20 +29,25 @@ def confirm_writes(
         disk = f"disk {item.disk_serial}" if item.disk_serial else "the one disk that fits the blueprint's rule"
         serial = item.identity.serial or item.identity.uuid
         cli.err.print(f"WILL BE WRITTEN: {item.node} (serial {serial}), {disk}, image sha256:{item.image_sha256[:12]}…")
+        if item.living_system is not None:
+            cli.err.print(
+                f"STILL RUNS: {item.node} answers ({item.living_system}); its system will be lost", markup=False
+            )
         for wiped in (wipes or {}).get(item.node, ()):
             cli.err.print(f"WILL BE ERASED: {item.node}, disk {wiped}, everything on it", markup=False)
     if yes:
         return
-    wanted = " ".join(item.node for item in nodes)
+    names = " ".join(item.node for item in nodes)
+    wanted = f"destroy running {names}" if any(item.living_system for item in nodes) else names
     if not sys.stdin.isatty():
         raise GrantError(
             "writing disks needs a confirmation, and nobody is there to ask",
-            where=wanted,
+            where=names,
             hint="add --yes, or give a reviewed plan with --plan FILE",
         )
     answer = typer.prompt(f"To write these disks, type: {wanted}", err=True)
     if " ".join(answer.split()) != wanted:
-        raise GrantError("not confirmed; nothing was written", where=wanted, expected=wanted, found=answer)
+        raise GrantError("not confirmed; nothing was written", where=names, expected=wanted, found=answer)
 
 
 def confirm_interruption(cli: CliContext, node: str, what: str, workload: str | None, *, yes: bool) -> None:

@@ -12,7 +12,7 @@ from metalwright.model.deployment import Deployment
 from metalwright.model.finding import Finding, MatchResult
 from metalwright.model.image import Stamp
 from metalwright.model.phase import Phase
-from metalwright.model.plan import Change
+from metalwright.model.plan import NOTHING_ANSWERS, Change
 
 
 class Observation(Protocol):
@@ -263,7 +263,7 @@ class ImageObservation:
         """The re-image, when one is needed."""
         if self.carries_wanted_image and not self.is_rebuild:
             return ()
-        found = self.os.stamp.image if self.os.stamp else {"silent": "nothing answers"}.get(self.os.kind, "unknown OS")
+        found = self.os.stamp.image if self.os.stamp else {"silent": NOTHING_ANSWERS}.get(self.os.kind, "unknown OS")
         return (
             Change(
                 phase=Phase.IMAGE,

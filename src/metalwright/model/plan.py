@@ -66,6 +66,10 @@ class Estimate(Frozen):
     phases: tuple[PhaseEstimate, ...] = ()
 
 
+NOTHING_ANSWERS = "nothing answers"
+"""``from`` of the re-image of a node whose system does not answer on SSH."""
+
+
 class NodePlan(Frozen):
     """The changes of one node.
 
@@ -88,6 +92,12 @@ class NodePlan(Frozen):
     def is_destructive(self) -> bool:
         """Whether a disk is written."""
         return any(change.phase is Phase.IMAGE and change.disruptive for change in self.changes)
+
+    @property
+    def living_system(self) -> str | None:
+        """What runs on the disk that will be written, where its system answers; None: nothing answers."""
+        written = (change for change in self.changes if change.phase is Phase.IMAGE and change.disruptive)
+        return next((item.from_ or "a system" for item in written if item.from_ != NOTHING_ANSWERS), None)
 
 
 class Plan(Frozen):

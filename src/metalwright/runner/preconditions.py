@@ -1,4 +1,5 @@
-"""What must hold before a node is rebuilt, each looked at now: lock, workload, work in flight, image, identity."""
+"""What must hold before a node is rebuilt, each looked at now: lock, system, workload, work in flight, image,
+identity."""
 
 from __future__ import annotations
 
@@ -35,10 +36,18 @@ def preconditions(workspace: Workspace, request: Request, plan: NodePlan) -> Ite
     """The preconditions of one node whose lock this process holds. The image is read and hashed as a whole."""
     node = plan.node
     yield Precondition(node, "lock", "ok", "held by this command")
+    yield _system(plan)
     yield _drained(workspace, request, node)
     yield _in_flight(workspace, request, node)
     yield _image(workspace, node)
     yield _identity(plan)
+
+
+def _system(plan: NodePlan) -> Precondition:
+    if plan.living_system is None:
+        return Precondition(plan.node, "system", "ok", "nothing answers on SSH")
+    told = f"IT ANSWERS ({plan.living_system}) and will be lost: is this the node that failed?"
+    return Precondition(plan.node, "system", "note", told)
 
 
 def _drained(workspace: Workspace, request: Request, node: str) -> Precondition:

@@ -82,7 +82,7 @@ def _check_width(row: list[str], width: int) -> None:
     """A separator inside a password would cut it: the BMC would get a wrong one, and may lock the account."""
     if any(cell.strip() for cell in row[width:]):
         raise ValueError(
-            f"the line has {len(row)} cells under {width} headings; quote a cell that holds the separator (\"…\")"
+            f'the line has {len(row)} cells under {width} headings; quote a cell that holds the separator ("…")'
         )
 
 

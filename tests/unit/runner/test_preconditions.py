@@ -10,7 +10,7 @@ from tests.unit.runner.test_target import NEW, image, workspace
 
 from metalwright.imaging.catalogue import ImageCatalogue
 from metalwright.model.phase import Phase
-from metalwright.model.plan import NodePlan, PlannedIdentity
+from metalwright.model.plan import NOTHING_ANSWERS, Change, NodePlan, PlannedIdentity
 from metalwright.runner.preconditions import Precondition, preconditions
 from metalwright.runner.provisioning import Request
 from metalwright.workspace import Workspace
@@ -31,8 +31,16 @@ def found(site: Workspace, made: NodePlan | None = None, *, undrained: str | Non
 
 def test_each_precondition_has_its_line(workspace: Workspace) -> None:
     lines = found(workspace)
-    assert list(lines) == ["lock", "drained", "nothing in flight", "image", "identity"]
+    assert list(lines) == ["lock", "system", "drained", "nothing in flight", "image", "identity"]
     assert lines["identity"].told == "the machine with serial S-1, BMC MAC 52:54:00:00:00:01 answers"
+
+
+@pytest.mark.parametrize("runs", ["sha256:11", "unknown OS", None])
+def test_a_system_that_answers_is_said_before_anything_is_asked(workspace: Workspace, runs: str | None) -> None:
+    change = Change(phase=Phase.IMAGE, what="write the system disk", from_=runs or NOTHING_ANSWERS, disruptive=True)
+    line = found(workspace, plan(changes=(change,)))["system"]
+    assert line.verdict == ("note" if runs else "ok")
+    assert ("is this the node that failed?" in line.told, f"({runs})" in line.told) == (bool(runs), bool(runs))
 
 
 def test_who_drains_is_said_or_why_nobody_does(workspace: Workspace, hooked: Callable[[str], Workspace]) -> None:
