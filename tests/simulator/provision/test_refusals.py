@@ -153,7 +153,7 @@ def test_rv_01_a_plan_that_was_edited_or_no_longer_holds_is_refused_before_the_f
 
     plan.write_text(good[:-40])
     code, text = racked.run("provision", "--plan", str(plan))
-    assert (code, "cannot be read" in text) == (1, True), text
+    assert (code, "this is no plan" in text) == (1, True), text
 
     plan.write_text(good)
     racked.edit("inventory/site.yaml", "ntp: [10.1.0.2]", "ntp: [10.1.0.3]")
