@@ -76,7 +76,7 @@ def test_rules_in_force_are_left_alone_and_those_of_others_do_not_count() -> Non
 )
 def test_rules_that_are_not_in_the_kernel_are_loaded_and_read_back(found: dict[str, Any], told: str) -> None:
     commands, _ = commands_of(audited, state(**found), rules=RULES, path=AUDIT_RULES)
-    assert commands[0] == "augenrules --load"
+    assert commands[0] == "augenrules --load || true"
     run_function(commands[-1], state())
     with pytest.raises(DeployError, match="the kernel does not audit what the blueprint says") as caught:
         run_function(commands[-1], state(**found))
@@ -85,7 +85,7 @@ def test_rules_that_are_not_in_the_kernel_are_loaded_and_read_back(found: dict[s
 
 def test_a_subject_that_the_blueprint_dropped_is_no_longer_watched() -> None:
     fewer = audit_rules(("identity",))
-    assert commands_of(audited, state(), rules=fewer, path=AUDIT_RULES)[0][0] == "augenrules --load"
+    assert commands_of(audited, state(), rules=fewer, path=AUDIT_RULES)[0][0] == "augenrules --load || true"
     gone: dict[str, Any] = {"FileStates": {AUDIT_RULES: {}}}
     assert commands_of(audited, gone, rules=None, path=AUDIT_RULES)[0] == [
         f"rm {AUDIT_RULES}",
