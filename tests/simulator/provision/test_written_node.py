@@ -86,6 +86,7 @@ def test_with_an_empty_journal_a_running_node_is_left_alone(written: World) -> N
             file.write_bytes(content)
 
 
+@pytest.mark.long
 def test_with_an_empty_journal_a_silent_node_keeps_the_disk_that_another_journal_wrote(written: World) -> None:
     code, _, said = written.pyinfra("power", "--data", "power=Off")
     assert code == 0, said
@@ -133,6 +134,7 @@ def test_a_destroyed_disk_is_rebuilt_on_demand_only_and_alone(written: World) ->
     assert written.run("resume")[1].strip() == "nothing to resume: every run has finished"
 
 
+@pytest.mark.long
 def test_a_rebuild_to_another_image_writes_just_that_and_keeps_what_the_old_system_could_tell(
     written: World, tmp_path: Path
 ) -> None:
@@ -172,6 +174,7 @@ hooks:
 """
 
 
+@pytest.mark.long
 def test_a_failing_drain_stops_a_rebuild_and_a_rollback_of_the_run_drains_first_and_brings_the_image_back(
     written: World,
 ) -> None:
