@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from metalwright.errors import ImageError, LoadingError
-from metalwright.imaging.catalogue import ImageCatalogue
-from metalwright.imaging.image_recipe import load_recipe
 from metalwright.loading import SitePaths, load_model
 from metalwright.model.blueprint import Blueprint
 from metalwright.model.repository import SiteRepository
@@ -31,6 +29,8 @@ def boot_chain_errors(paths: SitePaths, repository: SiteRepository) -> Iterator[
 
 
 def _missing(paths: SitePaths, blueprint: Blueprint) -> str | None:
+    from metalwright.imaging.catalogue import ImageCatalogue  # loads signatures, which no other review needs
+
     pin = blueprint.image
     try:
         image = ImageCatalogue(paths.images).get(pin.name, pin.version)
@@ -43,6 +43,8 @@ def _missing(paths: SitePaths, blueprint: Blueprint) -> str | None:
 
 
 def _unsigned_recipe(paths: SitePaths, name: str) -> str | None:
+    from metalwright.imaging.image_recipe import load_recipe  # as above
+
     try:
         recipe = load_recipe(paths.templates, name)
     except (ImageError, LoadingError) as error:
