@@ -5,8 +5,9 @@ The names below are loaded when they are first used: a review asks for less than
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from metalwright.first_use import on_first_use
 
 if TYPE_CHECKING:
     from metalwright.checking.bios_attributes import bios_errors, bios_notes
@@ -25,17 +26,13 @@ __all__ = [
     "firmware_findings",
 ]
 
-_MODULES = {
-    "bios_attributes": ("bios_errors", "bios_notes"),
-    "components": ("firmware_findings",),
-    "findings": ("Findings",),
-    "site": ("boot_errors", "examine"),
-    "stacks": ("accelerator_findings",),
-}
-_HOMES = {name: module for module, names in _MODULES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__ = on_first_use(
+    __name__,
+    {
+        "bios_attributes": ("bios_errors", "bios_notes"),
+        "components": ("firmware_findings",),
+        "findings": ("Findings",),
+        "site": ("boot_errors", "examine"),
+        "stacks": ("accelerator_findings",),
+    },
+)

@@ -9,8 +9,9 @@ process that only takes a lock should not spend a second on loading one.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from metalwright.first_use import on_first_use
 
 if TYPE_CHECKING:
     from metalwright.journal.bmcs import LoginLatch
@@ -38,18 +39,14 @@ __all__ = [
     "take_over_node",
 ]
 
-_MODULES = {
-    "bmcs": ("LoginLatch",),
-    "holding": ("NodeHold", "hold_locked_node", "hold_node", "take_over_node"),
-    "journal": ("Journal",),
-    "killing": ("KILL_VARIABLE", "kill_point"),
-    "locks": ("LOCK_FDS_VARIABLE", "LockHolder", "NodeLock", "child_environment"),
-    "opening": ("open_journal", "open_sqlite", "open_url"),
-}
-_HOMES = {name: module for module, names in _MODULES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__ = on_first_use(
+    __name__,
+    {
+        "bmcs": ("LoginLatch",),
+        "holding": ("NodeHold", "hold_locked_node", "hold_node", "take_over_node"),
+        "journal": ("Journal",),
+        "killing": ("KILL_VARIABLE", "kill_point"),
+        "locks": ("LOCK_FDS_VARIABLE", "LockHolder", "NodeLock", "child_environment"),
+        "opening": ("open_journal", "open_sqlite", "open_url"),
+    },
+)

@@ -5,8 +5,9 @@ The names below are loaded when they are first used: who asks one question needs
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from metalwright.first_use import on_first_use
 
 if TYPE_CHECKING:
     from metalwright.lifecycle.cancelling import CANCELLED, TOO_MANY_FAILED, heed_cancel, heed_limit, over_limit
@@ -35,17 +36,13 @@ __all__ = [
     "refuse_repetition",
 ]
 
-_MODULES = {
-    "cancelling": ("CANCELLED", "TOO_MANY_FAILED", "heed_cancel", "heed_limit", "over_limit"),
-    "decisions": ("Act", "Decision", "Done", "Effect", "Failed", "History", "Wait"),
-    "repetition": ("NOT_TRIED", "REPEATED", "refuse_repetition"),
-    "table": ("decide",),
-    "timing": ("Timing",),
-}
-_HOMES = {name: module for module, names in _MODULES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__ = on_first_use(
+    __name__,
+    {
+        "cancelling": ("CANCELLED", "TOO_MANY_FAILED", "heed_cancel", "heed_limit", "over_limit"),
+        "decisions": ("Act", "Decision", "Done", "Effect", "Failed", "History", "Wait"),
+        "repetition": ("NOT_TRIED", "REPEATED", "refuse_repetition"),
+        "table": ("decide",),
+        "timing": ("Timing",),
+    },
+)
