@@ -52,23 +52,24 @@ class Database:
                 yield connection
 
     @contextmanager
-    def write(self, name: str) -> Iterator[Connection]:
+    def write(self, name: str, detail: str = "") -> Iterator[Connection]:
         """Give a connection whose changes are kept, all together, when the block ends without an exception.
 
-        Passes the kill points ``<name>.before`` and ``<name>.after``. Raises JournalError; nothing was changed then.
+        Passes the kill points ``<name>.before`` and ``<name>.after``, which ``detail`` tells apart from others of the
+        name. Raises JournalError; nothing was changed then.
         """
         current = self._writing.get()
         if current is not None:
             yield current
             return
-        kill_point(f"{name}.before")
+        kill_point(f"{name}.before", detail)
         with self._translated(name), self.engine.begin() as connection:
             token = self._writing.set(connection)
             try:
                 yield connection
             finally:
                 self._writing.reset(token)
-        kill_point(f"{name}.after")
+        kill_point(f"{name}.after", detail)
 
     def close(self) -> None:
         """Close all connections."""

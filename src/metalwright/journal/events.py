@@ -65,5 +65,5 @@ class Events:
             return {str(row.node): row.what for row in connection.execute(statement)}
 
     def _append(self, what: str, **values: Any) -> None:
-        with self._database.write("event") as connection:
+        with self._database.write("event", what) as connection:
             connection.execute(insert(EventRow).values(at=self._database.clock(), what=what, **values))

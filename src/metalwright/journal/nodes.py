@@ -22,7 +22,7 @@ class Nodes:
     def set_state(self, node: str, state: NodeState, why: str, run: str | None = None) -> NodeStatus:
         """Record a state; ``since`` moves only when the state changes, and each change is an event."""
         now = self._database.clock()
-        with self._database.write("set_state") as connection:
+        with self._database.write("set_state", state.value) as connection:
             known = self.get(node)
             since = known.since if known is not None and known.state is state else now
             values = {"state": state.value, "since": since, "why": why, "run": run}

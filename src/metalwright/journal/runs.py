@@ -129,7 +129,7 @@ class Runs:
 
         ``input_digest`` names what the phase works from; attempts with another input are counted apart.
         """
-        with self._database.write("begin_phase") as connection:
+        with self._database.write("begin_phase", phase.value) as connection:
             attempt = count_attempt(connection, node, phase, input_digest, self._database.clock())
             values = {
                 "run": run,
@@ -160,7 +160,7 @@ class Runs:
         now = self._database.clock()
         told = None if error is None else error_record(error)
         why = why or (None if error is None else error.what)
-        with self._database.write("finish_phase") as connection:
+        with self._database.write("finish_phase", f"{record.phase.value} {result}") as connection:
             connection.execute(
                 update(PhaseRow)
                 .where(PhaseRow.id == record.id)

@@ -1,7 +1,7 @@
 """``kill -9`` at the journal's points while the phase *bios* works, then provision again: the same end.
 
-Every kill is of whoever reaches the point first, the runner or its pyinfra child. The profile takes two restarts: a
-chain through every point in ``make test-lab``.
+Every kill is of whoever reaches the point first, the runner or its pyinfra child. The profile takes two restarts;
+``make test-lab`` alone runs it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.simulator.provision.test_kills import await_silence, provision_until_free
+from tests.simulator.provision.test_kills import await_silence, kill_at_each_point, provision_until_free
 from tests.simulator.provision.world import World, world
 
 from metalwright.demo.site import BLUEPRINT
@@ -21,7 +21,7 @@ from metalwright.loading import release
 pytestmark = pytest.mark.timeout(900)
 
 PROFILE = "    SysProfile: Performance\n"
-LAST_POINT = 60
+FEWEST_DEATHS = 20
 WANTED = {"SysProfile": "Performance", "AcPwrRcvryDelay": "User", "AcPwrRcvryUserDelay": "90"}
 
 
@@ -35,26 +35,9 @@ def two_stage_world(directory: Path, image: tuple[Path, str]) -> Iterator[World]
         yield site
 
 
-def provision(site: World, *options: str, **environment: str) -> tuple[int, str]:
-    """``provision --until bios``, waiting for orphans of killed runs."""
-    return provision_until_free(site, "--until", "bios", *options, only_runner=False, **environment)
-
-
-def kill_along(site: World, first: int, stride: int) -> int:
-    """Start again and again, each time killed some points later; returns how often it died."""
-    deaths = 0
-    for point in range(first, LAST_POINT, stride):
-        code, text = provision(site, *(["--retry"] if deaths > 1 else []), METALWRIGHT_KILL_AT=str(point))
-        if code == 0:
-            break
-        deaths += 1
-        assert "Traceback" not in text
-    return deaths
-
-
 def check_the_end(site: World) -> None:
     """The profile is in force, and once more changes nothing."""
-    code, text = provision(site, "--retry")
+    code, text = provision_until_free(site, "--until", "bios")
     assert code == 0, text
     done = site.cli("bios", "show", "lab-1", "--json")
     assert done.returncode == 0, done.stderr
@@ -62,7 +45,7 @@ def check_the_end(site: World) -> None:
     assert {name: shown[name]["value"] for name in WANTED} == WANTED
     assert [name for name, item in shown.items() if item["pending"] is not None] == []
     before = len(site.writes(site.machine))
-    code, text = provision(site)
+    code, text = site.provision("--until", "bios")
     assert code == 0, text
     assert len(site.writes(site.machine)) == before
     await_silence(site)
@@ -75,5 +58,5 @@ def test_after_kills_at_every_point_the_bios_is_as_if_nothing_had_happened(
     with two_stage_world(tmp_path, tiny_image) as site:
         code, text = provision_until_free(site, "--until", "firmware")
         assert code == 0, text
-        assert kill_along(site, 1, 1) >= 5
+        assert kill_at_each_point(site, "--until", "bios") >= FEWEST_DEATHS
         check_the_end(site)

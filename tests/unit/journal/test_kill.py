@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from metalwright.journal.journal import Journal
+from metalwright.journal.killing import LOG_VARIABLE
 from metalwright.journal.opening import open_sqlite
 from metalwright.model.phase import Phase
 
@@ -118,11 +119,41 @@ def test_a_name_kills_at_that_write(tmp_path: Path) -> None:
     assert record.result is None
 
 
+def test_each_kills_once_at_every_point_until_one_run_comes_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "kill-points.log"
+    monkeypatch.setenv(LOG_VARIABLE, str(log))
+    assert _run(KILL_AT_POINTS, str(tmp_path), *["each"] * 9) == ["-9"] * 8 + ["0"]
+    assert _died_at(log)[2:6] == [
+        "begin_phase.before killed bios",
+        "begin_phase.after killed bios",
+        "finish_phase.before killed bios ok",
+        "finish_phase.after killed bios ok",
+    ]
+
+
+def test_the_shares_of_each_are_all_points_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    died: list[str] = []
+    for share in ("each:0/3", "each:1/3", "each:2/3"):
+        (tmp_path / share[5]).mkdir()
+        log = tmp_path / share[5] / "log"
+        monkeypatch.setenv(LOG_VARIABLE, str(log))
+        assert _run(KILL_AT_POINTS, str(tmp_path / share[5]), *[share] * 9)[-1] == "0"
+        died += _died_at(log)
+    assert len(died) == len(set(died)) == 8
+
+
+def _died_at(log: Path) -> list[str]:
+    points = [line.partition(" ")[2] for line in log.read_text().splitlines()]
+    return [point for point in points if " killed " in point]
+
+
 def test_a_point_that_is_not_reached_kills_nothing(tmp_path: Path) -> None:
     assert _run(KILL_AT_POINTS, str(tmp_path), "9", "finish_phase.after:2", "no_such_point", "") == ["0"] * 4
 
 
-@pytest.mark.parametrize("wanted", ["1:1", "x:y"])
+@pytest.mark.parametrize("wanted", ["1:1", "x:y", "each"])
 def test_a_wish_that_means_nothing_kills_nothing(wanted: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from metalwright.journal import killing
 
