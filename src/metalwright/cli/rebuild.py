@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Annotated
 
 import typer
 
 from metalwright.cli.context import CliContext, print_json
+from metalwright.cli.lost_disk import accept_new_disks
 from metalwright.cli.runs import (
     AsJson,
     Asked,
@@ -50,6 +52,13 @@ def rebuild_command(
         bool,
         typer.Option("--wipe/--keep-data", help="Erase every disk first, with proof; or leave data disks alone."),
     ] = False,
+    new_disk: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SERIAL",
+            help="Serial number of a drive that replaced the system disk of the rack file; repeat for more.",
+        ),
+    ] = None,
     undrained: Undrained = None,
     retry: Retry = False,
     yes: Yes = False,
@@ -61,18 +70,24 @@ def rebuild_command(
 
     The target is what it was last accepted with (journal, else known-good.lock), else an image that its blueprint
     lists as known good, else what git pins. A node that is not what git pins then is `held`: provision skips it until
-    git pins the same, or `release`. A disk that does not carry our stamp any more (a destroyed one) needs
-    --overwrite NODE.
+    git pins the same, or `release`.
+
+    A new system disk that the rack file does not name yet is shown, confirmed by its serial number (typed, or
+    --new-disk), and written into the rack file for a review. A disk that is neither blank nor carries our stamp is
+    overwritten only after its content was shown and `overwrite NODE` was typed, or with --overwrite NODE.
 
     With --wipe every fixed disk is erased before, each proven, and a signed record is kept; what cannot be proven
     erased fails. It is asked for when a node goes to another customer (`customer` in the rack file).
     """
     cli: CliContext = context.obj
-    with open_workspace(cli.site) as workspace:
+    with ExitStack() as stack:
+        workspace = stack.enter_context(open_workspace(cli.site))
         names = select_nodes(workspace.repository, nodes, None)
         refusal = rebuild_refusal(workspace.repository.policies, person())
         if refusal is not None:
             raise refusal
+        if accept_new_disks(cli, workspace, names, new_disk or ()):
+            workspace = stack.enter_context(open_workspace(cli.site))
         targets = tuple(choose_target(workspace, node, Wish(blueprint, image)) for node in names)
         for target in targets:
             cli.err.print(f"{target.node}: to {target.describe(workspace.repository)}", markup=False)

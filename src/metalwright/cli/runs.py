@@ -13,6 +13,7 @@ from rich.table import Table
 from metalwright.cli.confirmation import confirm_writes
 from metalwright.cli.context import CliContext, print_json
 from metalwright.cli.held import tell_held
+from metalwright.cli.lost_disk import confirm_foreign
 from metalwright.cli.plan import print_plan
 from metalwright.cli.preconditions import check_preconditions
 from metalwright.cli.progress import ProgressLines
@@ -86,7 +87,10 @@ def run_to_the_end(cli: CliContext, workspace: Workspace, asked: Asked) -> int:
             raise UsageError(
                 f"{option} wants a reason", where=" ".join(asked.names), expected="why; the audit log keeps it"
             )
-    outcome = _run(cli, workspace, asked, _fallbacks(cli, workspace, asked))
+    fallbacks = _fallbacks(cli, workspace, asked)
+    outcome = _run(cli, workspace, asked, fallbacks)
+    if asked.kind == "rebuild":
+        outcome = _overwrite_confirmed(cli, workspace, asked, fallbacks, outcome)
     again = [target for node in outcome.failures if (target := due_fallback(workspace.journal, node)) is not None]
     if again and asked.kind == "rebuild":
         try:
@@ -95,6 +99,25 @@ def run_to_the_end(cli: CliContext, workspace: Workspace, asked: Asked) -> int:
             cli.err.print(f"the second try did not begin (`metalwright resume` begins it): {error}", markup=False)
     tell_outcome(cli, workspace, asked, outcome)
     return 0 if outcome.is_ok else 1
+
+
+def _overwrite_confirmed(
+    cli: CliContext, workspace: Workspace, asked: Asked, fallbacks: dict[str, RebuildTarget], outcome: Outcome
+) -> Outcome:
+    """Go on with the nodes whose foreign disk content a person has seen and lets be destroyed."""
+    names = confirm_foreign(cli, outcome.failures, yes=asked.yes)
+    if not names:
+        return outcome
+    second = replace(asked, names=names, overwrite=names, yes=True, is_retry=False)
+    second = replace(second, targets=tuple(target for target in asked.targets if target.node in names))
+    kept = {node: fallback for node, fallback in fallbacks.items() if node in names}
+    try:
+        after = _run(cli, workspace, replace(second, wipe=[node for node in asked.wipe if node in names]), kept)
+    except MetalwrightError as error:
+        cli.err.print(f"the overwriting did not begin; add --overwrite to the same command: {error}", markup=False)
+        return outcome
+    outcome.failures = {node: failure for node, failure in outcome.failures.items() if node not in names}
+    return _merged(outcome, after)
 
 
 def try_again(cli: CliContext, workspace: Workspace, asked: Asked, targets: Sequence[RebuildTarget]) -> Outcome:

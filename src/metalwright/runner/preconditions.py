@@ -1,5 +1,5 @@
 """What must hold before a node is rebuilt, each looked at now: lock, system, workload, work in flight, image,
-identity."""
+disk, identity."""
 
 from __future__ import annotations
 
@@ -40,6 +40,7 @@ def preconditions(workspace: Workspace, request: Request, plan: NodePlan) -> Ite
     yield _drained(workspace, request, node)
     yield _in_flight(workspace, request, node)
     yield _image(workspace, node)
+    yield _disk(workspace, plan)
     yield _identity(plan)
 
 
@@ -91,6 +92,19 @@ def _image(workspace: Workspace, node: str) -> Precondition:
     if wrong:
         return Precondition(node, "image", "NO", f"{name} is damaged: {'; '.join(wrong[:3])}")
     return Precondition(node, "image", "ok", f"{name} is there and verified, sha256:{image.file_sha256[:12]}…")
+
+
+def _disk(workspace: Workspace, plan: NodePlan) -> Precondition:
+    """The drive that will be written, beside the one that was written last."""
+    if plan.disk_serial is None:
+        told = "the BMC does not tell which; the ramdisk takes the one that fits the rule, or stops"
+        return Precondition(plan.node, "disk", "note", told)
+    written = workspace.journal.deployments.written(plan.node, datetime.now(UTC))
+    last = next((deployment.done for deployment in written if deployment.done is not None), None)
+    if last is None or last.disk.serial == plan.disk_serial:
+        return Precondition(plan.node, "disk", "ok", plan.disk_serial)
+    told = f"NEW DISK {plan.disk_serial}: the last write was to {last.disk.serial}; compare with the drive's label"
+    return Precondition(plan.node, "disk", "note", told)
 
 
 def _identity(plan: NodePlan) -> Precondition:

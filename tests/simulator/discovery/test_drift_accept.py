@@ -1,4 +1,7 @@
-"""``drift --accept``: what a replaced part changed becomes a change of the rack file that people see and commit."""
+"""``drift --accept``: what a replaced part changed becomes a change of the rack file that people see and commit.
+
+``rebuild`` does so for a system disk alone, whose serial number a person confirms in the same command.
+"""
 
 from __future__ import annotations
 
@@ -106,4 +109,43 @@ def test_a_value_over_several_lines_is_left_to_a_person(tmp_path: Path) -> None:
         run = site.run("drift", "lab-1", "--accept")
     assert run.code == 1
     assert "hint: edit the file by hand" in run.err
+    assert (site.root / RACK).read_bytes() == before
+
+
+def test_a_new_system_disk_is_named_by_rebuild_and_not_taken_before_a_person_confirms_it(
+    first: RunningService, tmp_path: Path
+) -> None:
+    site = racked(tmp_path, first, ("DISK1X", "DISK0X"))
+    before = (site.root / RACK).read_bytes()
+    run = site.run("rebuild", "lab-1", "--yes")
+    assert run.code == 1
+    assert "NEW DISK: lab-1: DISK0X is gone; DISK1X (" in run.err
+    assert "the same command with --new-disk DISK1X" in run.err
+    run = site.run("rebuild", "lab-1", "--new-disk", "DISK2X")
+    assert (run.code, "no new system disk has this serial number" in run.err) == (1, True)
+    assert (site.root / RACK).read_bytes() == before
+
+
+@pytest.mark.parametrize("answer", ["DISK1X", "lab-1"])
+def test_the_confirmed_serial_number_is_in_the_rack_file_before_the_rebuild_goes_on(
+    first: RunningService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str
+) -> None:
+    site = racked(tmp_path, first, ("DISK1X", "DISK0X"))
+    before = (site.root / RACK).read_text()
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("typer.prompt", lambda *_, **__: answer)
+    run = site.run("rebuild", "lab-1")
+    assert run.code == 1
+    is_confirmed = answer == "DISK1X"
+    assert (site.root / RACK).read_text() == (TEXT if is_confirmed else before)
+    assert ("+    system_disk: {serial: DISK1X}   # photo 17" in run.err) == is_confirmed
+    assert ("not confirmed; nothing was written" in run.err) != is_confirmed
+    assert ("new system disk confirmed" in site.run("journal", "lab-1").out) == is_confirmed
+
+
+def test_a_rebuild_takes_no_new_disk_where_more_than_the_disk_is_another(first: RunningService, tmp_path: Path) -> None:
+    site = racked(tmp_path, first, ("DISK1X", "DISK0X"), ("000000000001", "0000000000ff"))
+    before = (site.root / RACK).read_bytes()
+    run = site.run("rebuild", "lab-1", "--new-disk", "DISK1X")
+    assert (run.code, "no new system disk has this serial number" in run.err) == (1, True)
     assert (site.root / RACK).read_bytes() == before

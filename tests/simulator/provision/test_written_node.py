@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import pty
 import sqlite3
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -132,6 +136,51 @@ def test_a_destroyed_disk_is_rebuilt_on_demand_only_and_alone(written: World) ->
     assert written.boots(machine, "cd") == cds + 2
     assert written.sha256(machine, machine.data_disk) == data
     assert written.run("resume")[1].strip() == "nothing to resume: every run has finished"
+
+
+@pytest.mark.long
+def test_one_command_brings_back_a_node_whose_disk_was_replaced_and_is_not_blank(written: World) -> None:
+    machine, rack = written.machine, written.demo.root / "inventory/racks/lab.yaml"
+    data, cds = written.sha256(machine, machine.data_disk), written.boots(machine, "cd")
+    code, _, said = written.pyinfra("power", "--data", "power=Off")
+    assert code == 0, said
+    written.fill(machine, machine.system_disk, b"of another machine\n" * 64)
+    named = rack.read_text()
+    written.edit("inventory/racks/lab.yaml", "    ports:", "    system_disk: {serial: GONE0001}\n    ports:")
+
+    asked = (
+        (f"type: {machine.system_disk}: ", machine.system_disk),
+        ("To write these disks, type: lab-1: ", "lab-1"),
+        ("type: overwrite lab-1 (anything else stops): ", "overwrite lab-1"),
+    )
+    code, said = on_a_terminal(written, ["rebuild", "lab-1", "--until", "image"], asked)
+    assert code == 0, said
+    assert f"GONE0001 is gone; {machine.system_disk} (" in said
+    assert "data without a known signature" in said
+    assert written.stamp(machine) is not None
+    assert written.boots(machine, "cd") == cds + 2
+    assert written.sha256(machine, machine.data_disk) == data
+    assert f"system_disk: {{serial: {machine.system_disk}}}" in rack.read_text()
+    rack.write_text(named)
+
+
+def on_a_terminal(site: World, arguments: Sequence[str], asked: Sequence[tuple[str, str]]) -> tuple[int, str]:
+    """Run ``metalwright`` on a terminal and give each answer when its question is there; exit code and screen."""
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, **site.environment, "COLUMNS": "200", "TERM": "dumb"}
+    command = [sys.executable, "-m", "metalwright.cli", "--site", str(site.demo.root), *arguments]
+    with subprocess.Popen(command, env=environment, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        said, waiting = "", list(asked)
+        while True:
+            try:
+                said += os.read(ours, 65536).decode(errors="replace").replace("\r\n", "\n")
+            except OSError:  # the other end is closed: it has ended
+                break
+            if waiting and waiting[0][0] in said:
+                os.write(ours, f"{waiting.pop(0)[1]}\n".encode())
+        os.close(ours)
+    return process.returncode, said
 
 
 @pytest.mark.long

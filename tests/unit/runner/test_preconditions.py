@@ -31,7 +31,7 @@ def found(site: Workspace, made: NodePlan | None = None, *, undrained: str | Non
 
 def test_each_precondition_has_its_line(workspace: Workspace) -> None:
     lines = found(workspace)
-    assert list(lines) == ["lock", "system", "drained", "nothing in flight", "image", "identity"]
+    assert list(lines) == ["lock", "system", "drained", "nothing in flight", "image", "disk", "identity"]
     assert lines["identity"].told == "the machine with serial S-1, BMC MAC 52:54:00:00:00:01 answers"
 
 
