@@ -7,6 +7,7 @@ partition table, comes last. So an interrupted disk does not boot, and is known 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import os
@@ -81,14 +82,25 @@ def read_back_sha256(disk: Disk, image: Image, stamp: Stamp, report: Report) -> 
 def _clear(fd: int, disk: Disk, content_bytes: int) -> None:
     """Discard the whole disk where it can, then make the content range and the disk's last MiB zero for sure."""
     if not is_block_device(disk.path):
-        os.ftruncate(fd, 0)
-        os.ftruncate(fd, disk.size_bytes)
+        _clear_file(fd, disk.size_bytes)
         return
     with contextlib.suppress(OSError):  # a disk without discard; the zeros below are what counts
         fcntl.ioctl(fd, _BLKDISCARD, struct.pack("QQ", 0, disk.size_bytes))
     content_end = -(-content_bytes // _HEAD_BYTES) * _HEAD_BYTES
     _zero(fd, 0, min(content_end, disk.size_bytes))
     _zero(fd, max(0, disk.size_bytes - _HEAD_BYTES), disk.size_bytes)
+
+
+def _clear_file(fd: int, size_bytes: int) -> None:
+    """As :func:`_clear`, for a drive that a file stands for; one behind FUSE cannot be cut off and is written."""
+    try:
+        os.ftruncate(fd, 0)
+        os.ftruncate(fd, size_bytes)
+    except OSError as error:
+        if error.errno != errno.ENOSYS:
+            raise
+        for start in range(0, size_bytes, _HEAD_BYTES):
+            os.pwrite(fd, _ZERO_BLOCK[: size_bytes - start], start)
 
 
 def _zero(fd: int, start: int, end: int) -> None:
