@@ -23,6 +23,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 REPORT = ROOT / "docs" / "reference" / "lab-report.json"
+OTHERS = ("--", ".", f":!{REPORT.relative_to(ROOT)}")
+"""The report itself, of a run that goes on, makes no commit dirty."""
 SELECTION = ("-m", "(lab or long) and not soak")
 WORKERS = os.environ.get("TEST_WORKERS", "2")
 
@@ -66,7 +68,10 @@ class Recorder:
         """Take up the rows that the file has."""
         self._path = path
         self._expected = expected
-        self._origin = {"commit": _git("rev-parse", "HEAD"), "dirty": bool(_git("status", "--porcelain", "-uno"))}
+        self._origin = {
+            "commit": _git("rev-parse", "HEAD"),
+            "dirty": bool(_git("status", "--porcelain", "-uno", *OTHERS)),
+        }
         self._phases: defaultdict[str, list[pytest.TestReport]] = defaultdict(list)  # of tests that run now
         self.rows = {row["name"]: row for row in _rows_of(path) if row["name"] in expected}
 
