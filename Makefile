@@ -25,7 +25,7 @@ test-lab: setup ## the long tests (ONLY=FILE: a part; ONLY=open: what has not pa
 	@scripts/system-packages test
 	@scripts/until-done $(PY) -m scripts.lab_report $(ONLY)
 
-soak: setup system-packages ## random kills and faults for SECONDS=600; writes bench/results/soak.json
+soak: setup system-packages ## random kills and faults for SECONDS=600; adds the run to bench/results/soak.json
 	@METALWRIGHT_SOAK_SECONDS="$(SECONDS)" METALWRIGHT_SOAK_REPORT=bench/results/soak.json scripts/until-done $(PY) -m pytest -m soak tests/simulator/provision
 
 lint: setup ## ruff and the import contracts

@@ -26,6 +26,8 @@ from tests.simulator.provision.world import World, world
 
 BOUND_S = float(os.environ.get("METALWRIGHT_SOAK_SECONDS") or 600)
 SEED = int(os.environ.get("METALWRIGHT_KILL_SEED") or random.SystemRandom().randrange(1_000_000))
+PATIENCE_S = 900.0
+"""For one command on a busy machine."""
 RUN_S = 12.0
 """About as long as an undisturbed run on an idle machine; later instants fall into its waits on a busy one."""
 FAULTS: tuple[dict[str, Any], ...] = (
@@ -62,6 +64,7 @@ def test_random_kills_and_faults_for_a_bounded_time_always_end_in_the_same_state
             told = [f"METALWRIGHT_KILL_SEED={SEED}, round {tally.rounds + 1}"]
             tally.result = f"failed: {told[0]}"
             with world(tmp_path / f"round-{tally.rounds}", "127.129", tiny_image) as site:
+                site.timeout_s = PATIENCE_S
                 for _ in range(chance.randint(3, 10)):
                     told += [_mislead(site, chance, tally), _kill(site, chance, tally)]
                 site.lab.clear_faults(site.machine.name)
@@ -111,7 +114,7 @@ def _die_at(site: World, instant_s: float) -> bool:
         controller.wait(timeout=instant_s)
     except subprocess.TimeoutExpired:
         controller.kill()
-    controller.communicate(timeout=120)  # orphans hold the pipe until they have ended
+    controller.communicate(timeout=PATIENCE_S)  # orphans hold the pipe until they have ended
     return controller.returncode == -signal.SIGKILL
 
 
