@@ -110,7 +110,9 @@ def _round(number: int, demo: DemoSite, shell: Shell, script: _Script) -> list[d
     """Both once, on the same machine with blank disks."""
     found = []
     for name, measure in (("script", script.measure), ("metalwright", lambda: _ours(demo, shell))):
-        shell.run("power", NODE.name, "off", "--force", "--yes", "--why", "the clock begins at power-on")
+        shell.run(
+            "power", NODE.name, "off", "--force", "--grace", "1", "--yes", "--why", "the clock begins at power-on"
+        )
         found.append({"round": number, "who": name, "load": round(os.getloadavg()[0], 1), **measure()})
         print(json.dumps(found[-1]), flush=True)
     return found

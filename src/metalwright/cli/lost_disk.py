@@ -81,7 +81,7 @@ def _new_disk(workspace: Workspace, node: str) -> NewDisk | None:
     except MetalwrightError:
         return None  # the plan reads it again and says what is wrong
     parts = replaced_parts(declared, workspace.blueprint(node), report, owners_of(workspace.repository.nodes()))
-    if any(item.path != SYSTEM_DISK for item in parts.replacements):
+    if parts.reasons or any(item.path != SYSTEM_DISK for item in parts.replacements):
         return None  # more than the disk is another: that is for `drift --accept` and a review
     return next((NewDisk(node, item, _told(report, item.becomes)) for item in parts.replacements), None)
 
