@@ -1,15 +1,19 @@
 """The deploy ramdisk without virtual media, in QEMU.
 
 OVMF fetches it over HTTP from the URL that the BMC was given, or by PXE from what DHCP names; then it has no secret and
-claims its own.
+claims its own. By PXE it comes once straight from QEMU's own TFTP server, and once as on a site: dnsmasq with the
+configuration that is rendered for it hands out Debian's iPXE, which runs the boot server's script.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import shutil
+import subprocess
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +23,9 @@ import pytest
 from tests.disk_images import sha256, write_disk
 from tests.simulator.plain_client import SYSTEM, Client
 
+from metalwright.addressing.boot_dhcp import BootNetwork
+from metalwright.addressing.dhcp import Reservation
+from metalwright.dhcp import render_dhcp
 from metalwright.imaging.agent.stamp import decode_stamp, read_stamp_area
 from metalwright.imaging.catalogue import ImageCatalogue
 from metalwright.imaging.claims import write_claim
@@ -47,7 +54,7 @@ SPEC = MachineSpec(
     nics=(NicSpec(mac=MAC, net="10.105.0.0/24", host=GATEWAY),),
 )
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(1000)]
 
 
 @dataclass
@@ -61,6 +68,7 @@ class Bench:
     image: Image
     image_path: Path
     directory: Path
+    controller: str = GATEWAY
 
     def prepare(self, method: BootMethod) -> PreparedDeployment:
         """A deployment and its medium; the ramdisk gets its address by DHCP, as the firmware does."""
@@ -78,11 +86,11 @@ class Bench:
         task = made.deployment.task.model_copy(update={"ssh_host_key": False})  # the tiny image has no ssh-keygen
         prepared = made._replace(deployment=made.deployment.model_copy(update={"task": task}))
         self.store.create(prepared.deployment)
-        config = prepared.media_config(self.server.control_url(GATEWAY), self.server.server_cert_pem, None)
+        config = prepared.media_config(self.server.control_url(self.controller), self.server.server_cert_pem, None)
         write_media(build_ramdisk(CACHE), config, prepared.deployment.media_path)
         if method == "pxe":
             write_claim(prepared.deployment.media_path, prepared.secrets)
-            (self.directory / "tftp" / BOOTFILE).write_bytes(prepared.deployment.media_path.read_bytes())
+            shutil.copyfile(prepared.deployment.media_path, self.directory / "tftp" / BOOTFILE)
         return prepared
 
     def deployment(self, prepared: PreparedDeployment) -> Deployment:
@@ -99,9 +107,9 @@ class Bench:
             await asyncio.sleep(0.2)
         raise AssertionError(f"still on after {timeout_s} s:\n{self.console()}")
 
-    def console(self) -> str:
-        """What the machine said."""
-        return self.service.system.machine.console_path.read_text(errors="replace")[-3000:]
+    def console(self, characters: int = 3000) -> str:
+        """The last that the machine said."""
+        return self.service.system.machine.console_path.read_text(errors="replace")[-characters:]
 
 
 @pytest.fixture(scope="module")
@@ -116,17 +124,29 @@ def tiny_image(tmp_path_factory: pytest.TempPathFactory) -> tuple[Image, Path]:
 
 @pytest.fixture
 async def bench(tmp_path: Path, tiny_image: tuple[Image, Path]) -> AsyncIterator[Bench]:
-    store = MemoryDeploymentStore()
-    (tmp_path / "tftp").mkdir()
     nic = SPEC.nics[0].model_copy(update={"tftp_root": str(tmp_path / "tftp"), "bootfile": BOOTFILE})
-    spec = SPEC.model_copy(update={"nics": (nic,)})
-    server = BootServer(tmp_path / "state", store, _grant, http_port=0, https_port=0, node_host=GATEWAY)
+    async with bench_with(nic, "127.0.0.1", GATEWAY, tmp_path, tiny_image) as made:
+        yield made
+
+
+@asynccontextmanager
+async def bench_with(
+    nic: NicSpec, listen: str, controller: str, directory: Path, tiny_image: tuple[Image, Path]
+) -> AsyncIterator[Bench]:
+    """A machine with this port, and a boot server that it knows as ``controller``."""
+    store = MemoryDeploymentStore()
+    (directory / "tftp").mkdir()
+    server = BootServer(
+        directory / "state", store, _grant, listen=listen, http_port=0, https_port=0, node_host=controller
+    )
     async with (
         server.running() as address,
-        running_service(spec, ADDRESS, machine_dir=tmp_path / "machine") as service,
+        running_service(
+            SPEC.model_copy(update={"nics": (nic,)}), ADDRESS, machine_dir=directory / "machine"
+        ) as service,
         aiohttp.ClientSession() as http,
     ):
-        yield Bench(service, Client(service, http), address, store, *tiny_image, tmp_path)
+        yield Bench(service, Client(service, http), address, store, *tiny_image, directory, controller)
 
 
 def _grant(deployment: Deployment, disk: Disk) -> int:
@@ -162,3 +182,72 @@ async def test_a_machine_without_virtual_media_is_written_over_the_network(
     assert bench.service.disks["DAT105"].read_bytes() == data_before
     steps = ", ".join(f"{step} {value} s" for step, value in deployment.done.seconds.items())
     record_property("note", f"{method} to power off: {seconds:.1f} s ({steps})")
+
+
+TAP, TAP_HOST, TAP_GUEST = "mw-boot0", "10.105.1.2", "10.105.1.11"
+NOTHING = "nothing to deploy on this machine"
+
+
+@pytest.fixture
+def tap() -> Iterator[str]:
+    """A network device that a machine and a DHCP server share."""
+    for program in ("/usr/sbin/dnsmasq", "/usr/lib/ipxe/snponly.efi", "/dev/net/tun"):
+        if os.geteuid() != 0 or not Path(program).exists():
+            pytest.skip(f"a tap device and a DHCP server need root and {program}")
+    made = subprocess.run(["ip", "tuntap", "add", TAP, "mode", "tap"], capture_output=True, text=True, check=False)
+    if made.returncode != 0:
+        pytest.skip(f"no tap device can be made here: {made.stderr.strip()}")
+    subprocess.run(["ip", "addr", "add", f"{TAP_HOST}/24", "dev", TAP], check=True)
+    subprocess.run(["ip", "link", "set", TAP, "up"], check=True)
+    yield TAP
+    subprocess.run(["ip", "link", "del", TAP], check=True)
+
+
+@contextmanager
+def dnsmasq(bench: Bench) -> Iterator[Path]:
+    """DHCP and TFTP by the configuration that a site renders, for this one node; yields the server's log."""
+    network = BootNetwork(
+        name="boot", prefix="10.105.1.0/24", gateway=None, dns=(), domain="example.test", pxe=True,
+        reservations=(Reservation("lab-1", MAC, TAP_GUEST, "lab-1"),),
+        boot_server=bench.server.files_url(TAP_HOST), tftp_server=TAP_HOST,
+    )  # fmt: skip
+    text = render_dhcp(Path(__file__).parents[2] / "templates", network, "dnsmasq", TAP)
+    config, log = bench.directory / "dnsmasq.conf", bench.directory / "dnsmasq.log"
+    config.write_text(text.replace("/var/lib/misc/dnsmasq-boot.leases", str(bench.directory / "leases")))
+    argv = ["/usr/sbin/dnsmasq", "--keep-in-foreground", f"--conf-file={config}", "--user=root", "--log-dhcp"]
+    with subprocess.Popen([*argv, f"--log-facility={log}"]) as process:
+        try:
+            yield log
+        finally:
+            process.terminate()
+
+
+@pytest.mark.long
+async def test_a_machine_is_written_by_pxe_and_ipxe_as_on_a_site_and_then_left_alone(
+    tap: str, tmp_path: Path, tiny_image: tuple[Image, Path], record_property: Callable[[str, object], None]
+) -> None:
+    nic = SPEC.nics[0].model_copy(update={"tap": tap})
+    async with bench_with(nic, TAP_HOST, TAP_HOST, tmp_path, tiny_image) as bench:
+        with dnsmasq(bench) as log:
+            prepared = await asyncio.to_thread(bench.prepare, "pxe")
+            started = time.monotonic()
+            await bench.boot_until_off(METHODS["pxe"][0], timeout_s=600)
+            seconds = time.monotonic() - started
+            deployment = bench.deployment(prepared)
+            assert deployment.state is DeploymentState.DONE, bench.console()
+            assert prepared.deployment.deployment_id in bench.store.medium_reads
+            assert "sent /usr/lib/ipxe/snponly.efi" in log.read_text()
+            assert "metalwright: deploy ramdisk of lab-1" in bench.console(100_000)
+            written = sha256(bench.service.disks["SYS105"])
+
+            bench.service.system.machine.console_path.write_text("")
+            await bench.client.patch(SYSTEM, {"Boot": {**METHODS["pxe"][0], "BootSourceOverrideEnabled": "Once"}})
+            await bench.client.reset("On")  # it boots from the network again, and nobody waits for it
+            for _ in range(1000):
+                if NOTHING in bench.console(100_000):
+                    break
+                await asyncio.sleep(0.2)
+            assert NOTHING in bench.console(100_000)
+            await bench.client.reset("ForceOff")
+            assert sha256(bench.service.disks["SYS105"]) == written
+    record_property("note", f"PXE, iPXE and dnsmasq to power off: {seconds:.1f} s")
