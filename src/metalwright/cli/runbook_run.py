@@ -6,11 +6,13 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 import typer
 from rich.markdown import Markdown
 
 from metalwright.cli.context import CliContext
+from metalwright.cli.remedies import offered, ways_out
 from metalwright.cli.runbook_commands import answered, arguments, program
 from metalwright.errors import UsageError
 from metalwright.journal.journal import Journal
@@ -59,11 +61,12 @@ class RunbookRun:
             self._ask("done", f"type done when this is done ({step.title})")
         chosen = self.instead.get(number)
         for command in (chosen,) if chosen is not None else step.commands:
+            begun = datetime.now(UTC)
             code = self._execute(command)
-            if code not in command.ok_codes and not self._is_remedied(step, command, code):
+            if code not in command.ok_codes and not self._is_remedied(step, command, code, begun):
                 why = f"{command.text}: exit code {code}"
                 self._note(_STEP_FAILED, run, number, why)
-                self._tell_failure(number, step, why)
+                self._tell_failure(number, step, why, begun)
                 return code
         self._note(_STEP_DONE, run, number, step.title)
         return 0
@@ -77,13 +80,14 @@ class RunbookRun:
         self._say(f"$ {' '.join(words)}")
         return subprocess.run(argv, cwd=self.cli.site if words[0] != "metalwright" else None, check=False).returncode
 
-    def _is_remedied(self, step: RunbookStep, failed: RunbookCommand, code: int) -> bool:
+    def _is_remedied(self, step: RunbookStep, failed: RunbookCommand, code: int, begun: datetime) -> bool:
         """Offer what the step says for its failure, where somebody is there; whether one of that did it in the end."""
-        choices = [item for item in step.if_fails_commands if item != failed]
+        codes = self._codes_since(begun)
+        choices = [item for item in offered(step.if_fails_commands, step.if_fails, codes) if item != failed]
         if self.yes or not choices or not sys.stdin.isatty():
             return False
         self._say(f"\n{failed.text}: exit code {code}")
-        self.cli.err.print(Markdown(step.if_fails))
+        self.cli.err.print(Markdown(ways_out(step.if_fails, codes)))
         for number, item in enumerate(choices, 1):
             self._say(f"  {number}  {item.text}")
         answer = typer.prompt("type the number of what applies, or stop", err=True).strip()
@@ -92,10 +96,16 @@ class RunbookRun:
         chosen = choices[int(answer) - 1]
         return self._execute(chosen) in chosen.ok_codes
 
-    def _tell_failure(self, number: int, step: RunbookStep, why: str) -> None:
+    def _codes_since(self, begun: datetime) -> set[str]:
+        """The codes with which phases of the node failed since then; none where it was refused before a phase."""
+        phases = self.journal.runs.phases_of(node=self.node)
+        failed = [phase for phase in phases if phase.result == "failed" and phase.started >= begun]
+        return {str((phase.evidence or {}).get("code")) for phase in failed}
+
+    def _tell_failure(self, number: int, step: RunbookStep, why: str, begun: datetime) -> None:
         self._say(f"\nstep {number} failed: {why}")
         if step.if_fails:
-            self.cli.err.print(Markdown(step.if_fails))
+            self.cli.err.print(Markdown(ways_out(step.if_fails, self._codes_since(begun))))
         self._say(f"when it is settled, go on with: metalwright runbook run {self.runbook.name} {self.node}")
 
     def _ask(self, wanted: str, prompt: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 from tests.unit.runner.test_draining import HOOKS, hooked
@@ -71,6 +72,30 @@ def test_an_image_is_hashed_before_anything_is_asked(
     line = found(workspace)["image"]
     assert line.verdict == ("NO" if wrong else "ok")
     assert ("is damaged" in line.told) == bool(wrong)
+
+
+@pytest.mark.parametrize(
+    ("seen", "last", "verdict", "told"),
+    [
+        ("D2", None, "ok", "D2"),
+        ("D2", "D2", "ok", "D2"),
+        ("D2", "D1", "note", "NEW DISK D2: the last write was to D1; compare with the drive's label"),
+        (None, "D1", "note", "the BMC does not tell which; the ramdisk takes the one that fits the rule, or stops"),
+    ],
+)
+def test_another_drive_than_was_written_last_is_said(
+    workspace: Workspace,
+    monkeypatch: pytest.MonkeyPatch,
+    seen: str | None,
+    last: str | None,
+    verdict: str,
+    told: str,
+) -> None:
+    done = SimpleNamespace(done=SimpleNamespace(disk=SimpleNamespace(serial=last)))
+    written = (SimpleNamespace(done=None), *((done,) if last else ()))
+    monkeypatch.setattr(type(workspace.journal.deployments), "written", lambda *_: written)
+    line = found(workspace, plan(disk_serial=seen))["disk"]
+    assert (line.verdict, line.told) == (verdict, told)
 
 
 def test_another_machine_is_no_identity(workspace: Workspace) -> None:
