@@ -40,7 +40,6 @@ MADE_ACCOUNTS = "/var/lib/metalwright/accounts"
 
 FIREWALL_RULES = "/etc/nftables.conf"
 AUDIT_RULES = "/etc/audit/rules.d/50-metalwright.rules"
-NETWORKS = "/etc/systemd/network"
 SYSCTL_SETTINGS = "/etc/sysctl.d/90-metalwright.conf"
 GOVERNOR_UNIT = "metalwright-cpu-governor.service"
 LOCK_TIMEOUT_S = 300

@@ -36,14 +36,15 @@ def links(
         for position, purpose in enumerate(attachment.networks):
             for network in networks:
                 if network.purpose == purpose and network.name in allocations:
+                    port = macs[position : position + 1] if attachment.rails else macs
                     length = netaddr.IPNetwork(network.prefix).prefixlen
                     found.append(
                         Link(
                             network=network.name,
                             role=attachment.role,
                             address=f"{allocations[network.name]}/{length}",
-                            macs=macs,
-                            vlan=network.vlan if position else None,
+                            macs=port,
+                            vlan=network.vlan if position and not attachment.rails else None,
                             mtu=attachment.mtu or network.mtu,
                         )
                     )

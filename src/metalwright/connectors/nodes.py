@@ -9,13 +9,13 @@ from metalwright.acceptance.burn_in.tests import tool_packages
 from metalwright.connectors.bmcs import inventory_at, site_dir
 from metalwright.errors import ImageError
 from metalwright.imaging.packages import mirror_path, read_public_key
-from metalwright.imaging.seed import network_files
 from metalwright.loading import SitePaths
 from metalwright.model.blueprint import Blueprint
 from metalwright.model.rack import Node
 from metalwright.model.repository import SiteRepository
 from metalwright.model.site import Site
 from metalwright.node_files import KEYRING, node_data
+from metalwright.node_networks import network_files, stack_of
 from metalwright.ssh.keys import login_key_path
 from metalwright.ssh.target import target_of
 
@@ -55,6 +55,7 @@ def node_host(repository: SiteRepository, node: Node, directory: Path) -> Host |
         "_sudo": target.user != "root",
         "test_packages": list(tool_packages(blueprint)),
         "networks": _networks(repository, node),
+        "network_stack": stack_of(repository, node.name).name,
         **package_sources(site, blueprint, paths.state),
     }
     key = login_key_path(site, paths)
@@ -63,12 +64,14 @@ def node_host(repository: SiteRepository, node: Node, directory: Path) -> Host |
 
 
 def _networks(repository: SiteRepository, node: Node) -> list[dict[str, Any]] | None:
-    """Template, path and values of each network file; None while the node lacks an address that they need."""
+    """Template, path, mode and values of each network file; None while the node lacks an address that they need."""
     try:
         files = network_files(repository, node.name)
     except ImageError:
         return None
-    return [{"template": item.template, "path": item.path, "values": dict(item.values)} for item in files]
+    return [
+        {"template": item.template, "path": item.path, "mode": item.mode, "values": dict(item.values)} for item in files
+    ]
 
 
 def package_sources(site: Site, blueprint: Blueprint, state: Path) -> dict[str, Any]:

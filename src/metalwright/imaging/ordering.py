@@ -17,7 +17,7 @@ from metalwright.imaging.deployments import MediaNetwork, PreparedDeployment, pr
 from metalwright.imaging.image_trust import image_trust
 from metalwright.imaging.media import remove_other_media, write_media
 from metalwright.imaging.ramdisk import Ramdisk, build_ramdisk
-from metalwright.imaging.seed import node_address, render_seed
+from metalwright.imaging.seed import render_seed
 from metalwright.imaging.server_certificate import load_server_certificate
 from metalwright.imaging.signed_boot import signed_boot
 from metalwright.model.agent_protocol import DiskRule, ExpectedIdentity
@@ -26,6 +26,7 @@ from metalwright.model.deployment import Deployment, DeploymentState
 from metalwright.model.grant import Grant
 from metalwright.model.image import Image, Stamp
 from metalwright.model.rack import Node
+from metalwright.node_networks import node_address
 from metalwright.ssh.keys import ensure_private_key, login_key_path, public_half
 from metalwright.workspace import Workspace
 

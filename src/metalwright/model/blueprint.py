@@ -17,8 +17,12 @@ from metalwright.model.base import (
     VersionText,
 )
 from metalwright.model.boot import BootMethod
+from metalwright.model.image import OperatingSystem
 from metalwright.model.purpose import NetworkPurpose
 from metalwright.model.security import Security
+
+LONGEST_DEVICE = 15
+"""Letters of a network device's name, as Linux limits them."""
 
 Protocol = Literal["NVMe", "SATA", "SAS", "VIRTIO"]
 Agent = Literal["node_exporter", "dcgm_exporter", "amd_metrics_exporter", "disk_metrics", "lldpd"]
@@ -197,18 +201,31 @@ class Boot(Frozen):
 
 
 class NetworkAttachment(Frozen):
-    """Which networks the ports of one NIC role join. The first network is untagged, further ones are VLANs on it."""
+    """Which networks the ports of one NIC role join. The first network is untagged, further ones are VLANs on it.
+
+    ``rails``: each port has a network of its own instead, untagged, in the order of the node's ports of that role.
+    """
 
     role: Slug
     networks: tuple[NetworkPurpose, ...] = Field(min_length=1)
     bond: Literal["802.3ad", "active-backup"] | None = None
     mtu: Annotated[int, Field(ge=1280, le=9216)] | None = None
+    rails: bool = False
+
+    @model_validator(mode="after")
+    def _a_bond_is_one_port(self) -> NetworkAttachment:
+        if self.bond is not None and self.rails:
+            raise ValueError("rails and a bond exclude each other: a bond makes one port of all")
+        if self.bond is not None and len(f"bond-{self.role}") > LONGEST_DEVICE:
+            raise ValueError(f"the bond bond-{self.role} has a longer name than the {LONGEST_DEVICE} letters of Linux")
+        return self
 
 
 class ImagePin(Frozen):
-    """The image by name, version and digest of the file as served."""
+    """The image by name, version and digest of the file as served; ``os`` is what is in it."""
 
     name: Slug
+    os: OperatingSystem = "debian-12"
     version: VersionText
     file_sha256: Sha256
     known_good: tuple[VersionText, ...] = ()

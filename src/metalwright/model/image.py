@@ -10,6 +10,8 @@ from pydantic import Field
 from metalwright.model.base import Frozen, Positive, Sha256, Slug, Text, VersionText
 
 Architecture = Literal["x86_64", "aarch64"]
+OperatingSystem = Literal["debian-12", "ubuntu-22.04", "ubuntu-24.04", "rocky-9"]
+"""What is in an image: it decides what configures the networks."""
 
 
 class BootSigner(Frozen):

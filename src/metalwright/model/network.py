@@ -22,6 +22,13 @@ class RackSlice(Frozen):
     prefix: Prefix
 
 
+class Route(Frozen):
+    """Where nodes send packets to ``to``: to the router ``via``, an address inside the network."""
+
+    to: Prefix
+    via: Address
+
+
 class Network(Frozen):
     """One VLAN with its prefixes. ``reserved`` are addresses or ``first-last`` ranges inside the prefix.
 
@@ -41,6 +48,7 @@ class Network(Frozen):
     per_rack: tuple[RackSlice, ...] = ()
     pool: bool = False
     mtu: int | None = Field(default=None, ge=1280, le=9216)
+    routes: tuple[Route, ...] = ()
 
     @cached_property
     def seen_by_nodes(self) -> dict[str, Any]:
@@ -59,6 +67,7 @@ class Network(Frozen):
             if any(address not in network for address in self._bounds(item)):
                 raise ValueError(f"reserved {item} is outside {self.prefix}")
         self._check_dhcp_pool(network)
+        self._check_routes()
         for part in self.per_rack:
             if netaddr.IPNetwork(part.prefix) not in network:
                 raise ValueError(f"per_rack {part.rack}: {part.prefix} is outside {self.prefix}")
@@ -74,6 +83,15 @@ class Network(Frozen):
             raise ValueError(f"prefix_v6 {self.prefix_v6} is not IPv6")
         if self.gateway_v6 is not None and netaddr.IPAddress(self.gateway_v6) not in network:
             raise ValueError(f"gateway_v6 {self.gateway_v6} is outside {self.prefix_v6}")
+
+    def _check_routes(self) -> None:
+        own = [netaddr.IPNetwork(prefix) for prefix in (self.prefix, self.prefix_v6) if prefix]
+        for route in self.routes:
+            via = netaddr.IPAddress(route.via)
+            if not any(via in prefix for prefix in own):
+                raise ValueError(f"route to {route.to}: the router {route.via} is outside {self.prefix}")
+            if via.version != netaddr.IPNetwork(route.to).version:
+                raise ValueError(f"route to {route.to}: the router {route.via} is of the other IP version")
 
     def _check_dhcp_pool(self, network: netaddr.IPNetwork) -> None:
         if self.dhcp_pool is None:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from importlib.resources import files as package_files
 from pathlib import PurePosixPath
+from shlex import quote
 
 from pyinfra import host
 from pyinfra.api import QuoteString, StringCommand
@@ -43,12 +44,14 @@ def applied(
     *,
     apply: Sequence[str],
     undo: Sequence[str],
+    at_boot: Sequence[str] = (),
     owned: tuple[str, str] | None = None,
     limit_s: float = LIMIT_S,
 ) -> Commands:
     """``files`` are there and ``apply`` (shell lines) has run, proven by a new connection within ``limit_s`` seconds.
 
-    ``undo`` are shell lines that apply the old files again once they are back. ``owned`` is a directory and a pattern:
+    ``undo`` are shell lines that apply the old files again once they are back, ``at_boot`` what is run instead when
+    they come back at a boot, before the network is up. ``owned`` is a directory and a pattern:
     files of that name that are not among ``files`` are removed. A trial that was left unproven is proven now, or keeps
     the older state to go back to.
     """
@@ -63,7 +66,7 @@ def applied(
         host.noop("all files are as rendered, and proven")
         return
     if changed or surplus:
-        yield StringCommand(_arm(trial, sorted({*wanted, *found}), undo, limit_s))
+        yield StringCommand(_arm(trial, sorted({*wanted, *found}), undo, limit_s, at_boot))
         if changed:
             yield written(changed)
         if surplus:
@@ -78,13 +81,13 @@ def timer(trial: str) -> str:
     return f"metalwright-restore-{trial}"
 
 
-def _arm(trial: str, paths: Sequence[str], undo: Sequence[str], limit_s: float) -> str:
+def _arm(trial: str, paths: Sequence[str], undo: Sequence[str], limit_s: float, at_boot: Sequence[str] = ()) -> str:
     """Keep what is there (an older unproven state counts more), sync it, start the timer."""
     directory, restore = f"{TRIALS}/{trial}", PROGRAMS["restore.sh"]
-    listed, script = "\\n".join(paths), "; ".join(undo).replace("'", "'\\''")
+    listed = "\\n".join(paths)
     keep = (
         f"rm -rf {directory}.new; mkdir -p {directory}.new; cd {directory}.new; printf '{listed}\\n' > paths; "
-        f"printf '%s\\n' '{script}' > undo; "
+        f"printf '%s\\n' {quote('; '.join(undo))} > undo; printf '%s\\n' {quote('; '.join(at_boot))} > at-boot; "
         'while read -r path; do [ ! -e "$path" ] || echo "$path"; done < paths > there; '
         "tar --create --absolute-names --file before.tar --files-from there; sync -f .; "
         f"mv {directory}.new {directory}"
@@ -131,5 +134,5 @@ def _cut_off(trial: str, found: str) -> DeployError:
 
 
 def stem(path: str) -> str:
-    """The device that a file of systemd-networkd is about: ``/…/10-vlan40.netdev`` → ``vlan40``."""
+    """The device that a network file is about: ``/…/10-vlan40.netdev`` → ``vlan40``."""
     return PurePosixPath(path).stem.partition("-")[2]

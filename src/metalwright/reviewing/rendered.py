@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Literal
 
 from metalwright.errors import MetalwrightError
-from metalwright.imaging.seed import network_files, render_seed
+from metalwright.imaging.seed import render_seed
 from metalwright.loading.trees import file_digests
 from metalwright.model.phase import Phase
 from metalwright.model.repository import SiteRepository
 from metalwright.model.review import FileChange, NodeImpact, SiteChange
-from metalwright.node_files import NETWORKS, node_data, node_files
+from metalwright.node_files import node_data, node_files
+from metalwright.node_networks import network_files, stack_of
 from metalwright.review.groups import group_nodes
 from metalwright.review.impact import Impact
 from metalwright.reviewing.diffs import unified_diff
@@ -68,8 +69,9 @@ def _texts(phase: Phase, files: Iterator[tuple[str, str]]) -> dict[Key, str]:
 
 
 def _seed(templates: Path, repository: SiteRepository, node: str) -> Iterator[tuple[str, str]]:
+    networks = stack_of(repository, node).directory
     for file in render_seed(templates, repository, node, ()).files:
-        if not file.path.startswith(NETWORKS):
+        if not file.path.startswith(networks):
             yield file.path, file.text
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from metalwright.errors import ImageError, LoadingError
-from metalwright.imaging.seed import node_address, render_seed
+from metalwright.imaging.seed import render_seed
 from metalwright.model.repository import SiteRepository
+from metalwright.node_networks import node_address
 
 TEMPLATES = Path(__file__).parents[3] / "templates"
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIexample operator"

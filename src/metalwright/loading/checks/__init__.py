@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from metalwright.errors import LoadingError
+from metalwright.loading.checks.attachments import check_attachments, warn_of_systems
 from metalwright.loading.checks.blueprints import check_blueprints
 from metalwright.loading.checks.cabling import check_cabling, note_unnamed_switches
 from metalwright.loading.checks.images import check_images
@@ -24,6 +25,7 @@ ERROR_CHECKS: tuple[Check, ...] = (
     check_budgets,
     check_nodes,
     check_networks,
+    check_attachments,
     check_blueprints,
     check_versions,
     check_labels,
@@ -37,6 +39,7 @@ WARNING_CHECKS: tuple[Check, ...] = (
     warn_of_power,
     warn_of_single_feeds,
     warn_of_default_vlan,
+    warn_of_systems,
     warn_of_unreleased,
     warn_of_placeholders,
 )
