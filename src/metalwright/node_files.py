@@ -35,6 +35,9 @@ KEYS_DIRECTORY = "/etc/ssh/authorized_keys.d"
 PRINCIPALS_DIRECTORY = "/etc/ssh/authorized_principals.d"
 AUTHORITIES = "/etc/ssh/metalwright-authorities.pub"
 REVOKED_KEYS = "/etc/ssh/metalwright-revoked-keys.pub"
+REVOKED_LIST = "/etc/ssh/metalwright-revoked.krl"
+"""What ssh-keygen made of all that is revoked, where single certificates are."""
+
 MADE_ACCOUNTS = "/var/lib/metalwright/accounts"
 """Name and user id of each account that metalwright made on the node."""
 
@@ -65,7 +68,7 @@ WATCHED_UNITS = (
 
 Data = Mapping[str, Any]
 
-NO_TRUST: Data = {"certificate_authorities": [], "revoked_keys": []}
+NO_TRUST: Data = {"certificate_authorities": [], "revoked_keys": [], "revoked_certificates": {}}
 """No certificate of a person opens an account."""
 
 NOBODY: Data = {"ports": [], "ip": [], "ip6": []}
@@ -255,6 +258,7 @@ def ssh_trust(site: Site) -> dict[str, Any]:
     return {
         "certificate_authorities": list(ssh.certificate_authorities),
         "revoked_keys": list(ssh.revoked_keys),
+        "revoked_certificates": ssh.revoked_by_authority(),
         "keys_that_must_open": f"{KEYS_DIRECTORY}/{ssh.user}",
     }
 
@@ -282,7 +286,10 @@ def login_files(admins: Sequence[Data]) -> Iterator[NodeFile]:
 
 
 def sshd_files(trust: Data = NO_TRUST) -> Iterator[NodeFile]:
-    """sshd with keys only, and with certificates where somebody may sign them; its settings come last."""
+    """sshd with keys only, and with certificates where somebody may sign them; its settings come last.
+
+    The program that makes the list of what is revoked is its own check: it runs whenever its text is another.
+    """
     values = {"authorities": None, "revoked": None, "principals": PRINCIPALS_DIRECTORY}
     if trust["certificate_authorities"]:
         values["authorities"] = AUTHORITIES
@@ -291,6 +298,10 @@ def sshd_files(trust: Data = NO_TRUST) -> Iterator[NodeFile]:
         values["revoked"] = REVOKED_KEYS
         check = opens_still(trust.get("keys_that_must_open", "/nonexistent"))
         yield NodeFile("ssh-keys.j2", REVOKED_KEYS, {"keys": trust["revoked_keys"]}, check=check)
+    if trust.get("revoked_certificates"):
+        values["revoked"] = REVOKED_LIST
+        revoked = {"keys": trust["revoked_keys"], "certificates": trust["revoked_certificates"], "list": REVOKED_LIST}
+        yield NodeFile("revoked.sh.j2", "/usr/local/lib/metalwright/revoked.sh", revoked, mode="755", check="sh")
     yield NodeFile("sshd.conf.j2", "/etc/ssh/sshd_config.d/00-metalwright.conf", values, check="sshd -t -f")
 
 

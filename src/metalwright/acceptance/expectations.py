@@ -20,7 +20,7 @@ from metalwright.model.image import Image, Stamp
 from metalwright.model.package import SSH_PORT, PackagePin, agent_ports, blueprint_pins, package_pins, served_ports
 from metalwright.model.rack import Node
 from metalwright.model.site import Site
-from metalwright.node_files import AUTHORITIES, FIREWALL_RULES, PRINCIPALS_DIRECTORY, REVOKED_KEYS
+from metalwright.node_files import AUTHORITIES, FIREWALL_RULES, PRINCIPALS_DIRECTORY, REVOKED_KEYS, REVOKED_LIST
 
 SSHD_SETTINGS = {
     "passwordauthentication": "no",
@@ -122,7 +122,7 @@ def _trust(site: Site) -> dict[str, str]:
     return {
         "trustedusercakeys": AUTHORITIES if ssh.certificate_authorities else "none",
         "authorizedprincipalsfile": f"{PRINCIPALS_DIRECTORY}/%u" if ssh.certificate_authorities else "none",
-        "revokedkeys": REVOKED_KEYS if ssh.revoked_keys else "none",
+        "revokedkeys": REVOKED_LIST if ssh.revoked_certificates else REVOKED_KEYS if ssh.revoked_keys else "none",
     }
 
 

@@ -34,10 +34,10 @@ class Keys:
     def public(self, name: str) -> str:
         return (self.directory / f"{name}.pub").read_text().strip()
 
-    def sign(self, name: str, principal: str, authority: str = "authority") -> Path:
+    def sign(self, name: str, principal: str, authority: str = "authority", serial: int = 0) -> Path:
         """``name``'s key with a certificate made out to ``principal``."""
-        key = self.directory / name
-        command = ["ssh-keygen", "-q", "-s", str(self.directory / authority), "-I", name, "-n", principal, f"{key}.pub"]
+        key, signer = self.directory / name, self.directory / authority
+        command = ["ssh-keygen", "-q", "-s", str(signer), "-z", str(serial), "-I", name, "-n", principal, f"{key}.pub"]
         subprocess.run(command, check=True)
         return key
 
@@ -67,8 +67,8 @@ def node(site: MachineSite) -> Machine:
     return site.machines["lab-1"]
 
 
-def declare(site: MachineSite, keys: Keys, *names: str, revoked: str = "") -> None:
-    """Write these people (without any: all three) into site.yaml, and one revoked key."""
+def declare(site: MachineSite, keys: Keys, *names: str, revoked: str = "", certificates: str = "") -> None:
+    """Write these people (without any: all three) into site.yaml, one revoked key, and revoked certificates."""
     known = {
         "amina": f"authorized_keys: [{keys.public('amina')}]\n    sudo: {COMMANDS}",
         "bo": "principals: [bo-at-work]\n    sudo: none",
@@ -78,6 +78,7 @@ def declare(site: MachineSite, keys: Keys, *names: str, revoked: str = "") -> No
     text = path.read_text()
     head, rest = text[: text.index("admins:")], text[text.index("apt:") :]
     trust = f"certificate_authorities: [{keys.public('authority')}], revoked_keys: [{revoked}], "
+    trust += f"revoked_certificates: [{certificates}], "
     login = rest[rest.index("private_key:") :]
     people = "".join(f"  - name: {name}\n    {known[name]}\n" for name in names or known)
     path.write_text(f"{head}admins:\n{people}{rest[: rest.index('ssh:')]}ssh: {{{trust}{login}")
@@ -132,6 +133,24 @@ def test_a_revoked_key_opens_nothing_also_inside_a_certificate(site: MachineSite
     finally:
         declare(site, keys)
         site.deploy("people")
+
+
+def test_a_single_certificate_is_revoked_by_its_serial_and_the_next_one_of_the_same_key_opens(
+    site: MachineSite, node: Machine, keys: Keys
+) -> None:
+    old = keys.sign("bo", "bo-at-work", serial=17)
+    assert login(site, "bo", old).returncode == 0
+    declare(site, keys, certificates="{serials: [10-17]}")
+    try:
+        assert site.deploy("people").changed == {"sshd settings", "sshd reads its settings"}
+        assert login(site, "bo", old).returncode == 255
+        assert login(site, "bo", keys.sign("bo", "bo-at-work", serial=18)).stdout == "bo\n"
+        assert login(site, "cy", keys.directory / "cy").stdout == "cy\n"
+        assert site.deploy("people").changed == set()
+    finally:
+        declare(site, keys)
+        site.deploy("people")
+    assert node.run("sshd -T | grep -i revoked").stdout == "revokedkeys none\n"
 
 
 def test_rules_that_visudo_refuses_never_take_the_place_of_the_old_ones(site: MachineSite, node: Machine) -> None:
