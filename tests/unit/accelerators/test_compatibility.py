@@ -73,7 +73,7 @@ def test_the_shipped_blueprints_are_known_to_work(name: str) -> None:
         ("h100", {"policy__power_cap_w": 900}, "power_cap_w"),
         ("v100", {"policy__mig": "enabled"}, "mig"),
         ("mi300x", {"policy__mig": "enabled"}, "mig"),
-        ("mi300x", {"rocm": "7.2.0.70200"}, "rocm"),
+        ("mi300x", {"rocm": "7.14.0.71400"}, "rocm"),
         ("mi300x", {"dcgm": "4.4.1"}, "dcgm"),
         ("mi300x", {"fabric_manager": True}, "fabric_manager"),
         ("mi300x", {"kernel_modules": "proprietary"}, "kernel_modules"),
