@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from tests.operations.in_band.test_nftables import can_use_nft
 
 from metalwright.acceptance import firewall
 from metalwright.acceptance.firewall import apart_checks, probe_answers, probe_command, wrong_ways
+from metalwright.acceptance.isolation import probe_command as connections
 from metalwright.acceptance.readings import LOADED_RULES, rules_in_force
 from metalwright.deploys.rendering import rendered_files
 from metalwright.model.addresses import AddressLock, Allocation
@@ -132,3 +135,56 @@ def test_the_rules_in_force_are_compared_with_the_file(tmp_path: Path) -> None:
     other = in_network(f"{bind}; nft add rule inet metalwright input accept; {LOADED_RULES}", rules, tmp_path)
     assert rules_in_force(other.stdout) is False
     assert rules_in_force("") is None
+
+
+CONTAINERS = """\
+table ip nat {
+    chain published {
+        type nat hook prerouting priority dstnat; policy accept;
+        fib daddr type local tcp dport { 8000, 8080 } dnat to 172.17.0.2:80
+    }
+    chain leaving {
+        type nat hook postrouting priority srcnat; policy accept;
+        ip saddr 172.17.0.0/16 oifname != "br0" masquerade
+    }
+}
+"""
+"""What a container runtime adds for a container that publishes port 80 as 8000 and 8080."""
+
+
+def test_a_port_that_a_container_publishes_is_as_open_as_one_of_the_node_itself(tmp_path: Path) -> None:
+    """Real packets: the container's own network works, undeclared ports and other networks' addresses do not."""
+    rules, data = rules_of(repository())
+    (check,) = apart_checks(data["zones"], [22, 9100], [])
+    lines = [
+        "mount -t tmpfs tmpfs /run; mkdir /run/netns; echo 1 > /proc/sys/net/ipv4/ip_forward",
+        "ip link add br0 type bridge; ip address add 172.17.0.1/16 dev br0; ip link set br0 up; ip netns add box",
+        "ip link add near type veth peer name eth0 netns box; ip link set near master br0; ip link set near up",
+        "ip -n box address add 172.17.0.2/16 dev eth0; ip -n box link set eth0 up",
+        "ip -n box route add default via 172.17.0.1",
+    ]
+    for item in check["networks"]:
+        name, far = item["network"], f"ip -n {item['network']}"
+        lines += [
+            f"ip netns add {name}; ip link add p-{name} type veth peer name far netns {name}",
+            f"ip address add {item['address']}/{item['length']} dev p-{name}; ip link set p-{name} up",
+            f"{far} address add {item['neighbour']}/{item['length']} dev far; {far} link set far up",
+            f"{far} route add default via {item['address']}",
+        ]
+    serve = [shlex.join(["ip", "netns", "exec", "box", "perl", "-e", firewall._LISTEN, "80", "--", "sleep", "9"])]
+    serve += [shlex.join(["ip", "netns", "exec", "work", "perl", "-e", firewall._LISTEN, "9", "--", "sleep", "9"])]
+    ways = [f"{address}:{port}" for address in OWN.values() for port in (8000, 8080)]
+    lines += [f"{command} >/dev/null 2>&1 &\n" for command in serve]
+    lines += ["sleep 0.5"]
+    for name, sources in (("mgmt", ways), ("boot", ways), ("work", ways), ("box", ["10.2.0.1:9"])):
+        source = next((item["neighbour"] for item in check["networks"] if item["network"] == name), "172.17.0.2")
+        lines += [f"ip netns exec {name} {connections(source, sources, timeout_s=0.1)} | sed 's/^/{name} /'"]
+    (tmp_path / "try.sh").write_text("\n".join(lines))
+    in_ports = re.sub(r'"veth", ', "", rules)  # the cables of this test are ports, and the bridge is the containers'
+    done = in_network("sh try.sh", f"{in_ports}\n{CONTAINERS}", tmp_path)
+    answers = probe_answers(done.stdout)
+    assert len(answers) == 3 * len(ways) + 1, done.stderr
+    assert {way for way, said in answers.items() if said == "open"} == {"work 10.2.1.11:8000", "box 10.2.0.1:9"}
+    without = re.sub(r"    chain prerouting \{.*?\n    \}\n", "", in_ports, flags=re.DOTALL)
+    leaking = probe_answers(in_network("sh try.sh", f"{without}\n{CONTAINERS}", tmp_path).stdout)
+    assert {"boot 10.1.0.11:8080", "work 10.2.1.11:8080"} <= {way for way, said in leaking.items() if said == "open"}
