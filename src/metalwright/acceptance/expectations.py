@@ -68,6 +68,7 @@ def expectations(
         "secure_boot": [{"id": "enabled"}] if blueprint.boot.secure_boot else [],
         **_kernel_settings(blueprint.software),
         "address": [{"id": link.network, **link.to_json()} for link in links],
+        "route": [{"id": route.to, **route.to_json()} for link in links for route in link.routes],
         "time": [{"id": "ntp", "servers": list(site.ntp)}],
         "package": [{"id": pin.name, **pin.to_json()} for pin in _pins(blueprint)],
         "service": [{"id": unit.removesuffix(".service"), "unit": unit} for unit in _units(blueprint)],

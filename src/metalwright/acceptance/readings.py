@@ -47,6 +47,11 @@ def addresses_of(ip_json: str) -> dict[str, tuple[str, ...]]:
     }
 
 
+def routers_of(ip_json: str) -> tuple[str, ...]:
+    """Where packets of the routes are sent, from ``ip -json route show``; a route without a router has none."""
+    return tuple(item.get("gateway", "") for item in json.loads(ip_json))
+
+
 def port_names(ip_json: str, macs: Sequence[str], vlan: int | None) -> tuple[str, ...]:
     """Interfaces that may carry a network of these ports, from ``ip -json -details link show``.
 

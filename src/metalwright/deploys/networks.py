@@ -5,7 +5,8 @@ from __future__ import annotations
 from pyinfra import host
 from pyinfra.api import deploy
 
-from metalwright.deploys.rendering import node_file
+from metalwright.deploys.rendering import rendered_files
+from metalwright.node_files import NodeFile
 from metalwright.operations import networks as operations
 from metalwright.operations import trial
 from metalwright.operations.files import rendered
@@ -25,10 +26,7 @@ def networks() -> None:
     rendered(name="Way back from trials", files=trial.restore_files())
     running(name="Way back at boot", units=[trial.UNIT], settle_s=0.0)
     operations.known(name="Networks are known", is_known=wanted is not None)
-    files = [
-        node_file(item["template"], item["path"], mode=item["mode"], folder="seed", **item["values"])
-        for item in wanted or ()
-    ]
+    files = rendered_files((NodeFile(**item) for item in wanted or ()), folder="seed")
     operations.applied(
         name="Network settings",
         files=files,

@@ -199,7 +199,7 @@ class Accepting:
             blueprint,
             node,
             site=repository.site,
-            links=links(blueprint, node, repository.networks, allocated),
+            links=links(blueprint, node, repository.networks, allocated, repository.addresses.of_node_v6(self.node)),
             stamp=stamp,
             image=pinned_entry(workspace, self.node),
             deferred=[item.code for item in match(blueprint, self.bmc.report(), node).findings],

@@ -9,7 +9,9 @@ from tests.desired import KEY, blueprint, networks, node, site, stamp
 from metalwright.acceptance.expectations import expectations, required_tests
 from metalwright.acceptance.firewall import Firewall
 from metalwright.acceptance.links import Link, links
+from metalwright.acceptance.readings import routers_of
 from metalwright.model.image import Image
+from metalwright.model.network import Network
 from metalwright.model.package import served_ports
 from metalwright.zones import NO_ZONES
 
@@ -124,3 +126,27 @@ def test_declared_ports_may_listen_and_the_rules_must_be_those_that_were_rendere
 def test_a_named_system_disk_is_checked() -> None:
     expected = expectations(blueprint(), node(system_disk={"serial": "NV1"}), site=site(), links=(), stamp=stamp())
     assert expected["checks"]["system_disk"] == [{"id": "root", "serial": "NV1", "wwn": None}]
+
+
+def test_rails_ipv6_and_routes_are_expected_where_they_are_declared() -> None:
+    rails = [
+        Network(name=f"rail{number}", purpose=f"fabric-rail-{number}", prefix=f"10.8{number}.0.0/24", vlan=80 + number)
+        for number in (0, 1)
+    ]
+    rails[0] = Network.model_validate(
+        {**rails[0].to_json(), "prefix_v6": "fd00:80::/64", "routes": [{"to": "10.80.0.0/12", "via": "10.80.0.254"}]}
+    )
+    attached = [{"role": "host", "networks": ["fabric-rail-0", "fabric-rail-1"], "rails": True}]
+    macs = ["52:54:00:00:01:01", "52:54:00:00:01:02"]
+    ports = [{"mac": mac, "role": "host"} for mac in macs]
+    own = {"rail0": "10.80.0.11", "rail1": "10.81.0.11"}
+    found = links(blueprint(network=attached), node(ports=ports), rails, own, {"rail0": "fd00:80::11"})
+    assert [(link.macs, link.vlan, link.address_v6) for link in found] == [
+        ((macs[0],), None, "fd00:80::11/64"),
+        ((macs[1],), None, None),
+    ]
+    expected = expectations(blueprint(), node(), site=site(), links=found, stamp=stamp())
+    assert expected["checks"]["route"] == [{"id": "10.80.0.0/12", "to": "10.80.0.0/12", "via": "10.80.0.254"}]
+    shown = '[{"dst":"10.80.0.0/12","gateway":"10.80.0.254","dev":"eth1","protocol":"static","flags":[]}]'
+    assert routers_of(shown) == ("10.80.0.254",)
+    assert routers_of("[{}]") == ("",)

@@ -13,10 +13,10 @@ from tests.desired import KEY, blueprint
 
 from metalwright.acceptance.expectations import SSHD_SETTINGS
 from metalwright.acceptance.readings import sshd_settings
-from metalwright.deploys.rendering import node_file
+from metalwright.deploys.rendering import node_file, rendered_files
 from metalwright.errors import LoadingError
 from metalwright.model.package import PackagePin, package_pins
-from metalwright.node_files import opens_still
+from metalwright.node_files import NodeFile, opens_still
 
 ROOT = Path(__file__).parents[3]
 
@@ -100,3 +100,11 @@ def test_the_login_of_metalwright_itself_is_never_revoked(tmp_path: Path, revoke
     assert ("every key of this login would be revoked" in done.stderr) == is_refused
     gone = subprocess.run(["sh", "-c", f"{opens_still(f'{tmp_path}/none')} {tmp_path}/revoked"], check=False)
     assert gone.returncode == 0, "a login without such a file is not ours to judge"
+
+
+def test_a_value_may_be_called_as_a_property_of_the_file() -> None:
+    """A bond has a mode, and so has its file."""
+    bond = NodeFile("bond.netdev.j2", "/x", {"device": "bond-host", "mode": "802.3ad"}, mode="600")
+    (file,) = rendered_files([bond], folder="seed")
+    assert "Mode=802.3ad\n" in file["text"]
+    assert file["mode"] == "600"

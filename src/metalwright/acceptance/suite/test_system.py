@@ -7,7 +7,7 @@ from typing import Any
 
 from testinfra.host import Host
 
-from metalwright.acceptance.readings import addresses_of, chrony_servers, port_names
+from metalwright.acceptance.readings import addresses_of, chrony_servers, port_names, routers_of
 from metalwright.model.image import STAMP_PATH
 
 
@@ -60,9 +60,18 @@ def test_address(host: Host, check: dict[str, Any]) -> None:
     assert holders, f"{check['address']} is on no interface; found {found}"
     allowed = port_names(host.check_output("ip -json -details link show"), check["macs"], check["vlan"])
     assert not check["macs"] or set(holders) <= set(allowed), f"on {holders}, expected one of {allowed}"
+    if check["address_v6"]:
+        assert check["address_v6"] in found[holders[0]], f"{check['address_v6']} is not on {holders[0]}: {found}"
     if check["mtu"]:
         mtu = host.file(f"/sys/class/net/{holders[0]}/mtu").content_string
         assert int(mtu) == check["mtu"]
+
+
+def test_route(host: Host, check: dict[str, Any]) -> None:
+    """Packets for that prefix go to the router that the network names, and to no other."""
+    family = "-6" if ":" in check["to"] else "-4"
+    routers = routers_of(host.check_output(f"ip {family} -json route show to exact {check['to']}"))
+    assert routers == (check["via"],), f"{check['to']} goes to {', '.join(routers) or 'no router'}"
 
 
 def test_time(host: Host, check: dict[str, Any]) -> None:
