@@ -55,6 +55,7 @@ def node_host(repository: SiteRepository, node: Node, directory: Path) -> Host |
         "_sudo": target.user != "root",
         "test_packages": list(tool_packages(blueprint)),
         "networks": _networks(repository, node),
+        "image_os": blueprint.image.os,
         "network_stack": stack_of(repository, node.name).name,
         **package_sources(site, blueprint, paths.state),
     }

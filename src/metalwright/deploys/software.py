@@ -22,10 +22,10 @@ from metalwright.operations.preflight import deployed_node
 from metalwright.operations.systemd import running
 
 
-@deploy("Software", data_defaults={"package_pins": []})
+@deploy("Software", data_defaults={"package_pins": [], "image_os": "debian-12"})
 def software() -> None:
     """All of it, in order; a second run changes nothing."""
-    deployed_node(name="The right system, as root", node=host.data.node)
+    deployed_node(name="The right system, as root", node=host.data.node, image_os=host.data.image_os)
     package_sources()
     kernel()
     accelerator()

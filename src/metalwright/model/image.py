@@ -13,6 +13,9 @@ Architecture = Literal["x86_64", "aarch64"]
 OperatingSystem = Literal["debian-12", "ubuntu-22.04", "ubuntu-24.04", "rocky-9"]
 """What is in an image: it decides what configures the networks."""
 
+WITHOUT_APT: frozenset[str] = frozenset({"rocky-9"})
+"""Systems that get image, login and networks, and no software phase."""
+
 
 class BootSigner(Frozen):
     """A certificate that an EFI program is signed with, by the common names of its subject and of its issuer."""

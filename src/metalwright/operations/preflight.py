@@ -6,16 +6,19 @@ from pyinfra import host
 
 from metalwright.errors import DeployError
 from metalwright.facts.system import RootAccess, System
-from metalwright.model.image import STAMP_PATH
+from metalwright.model.image import STAMP_PATH, WITHOUT_APT
 from metalwright.operations.failure import Commands, answer, failure, node_operation
 
 
 @node_operation
-def deployed_node(node: str) -> Commands:
-    """Root access, and the stamp of ``node``; else the host fails and nothing is changed.
+def deployed_node(node: str, image_os: str = "debian-12") -> Commands:
+    """Root access, the stamp of ``node``, and a system of apt; else the host fails and nothing is changed.
 
     sudo is asked first, and without pyinfra's own sudo: that one would ask a person for a password.
     """
+    if image_os in WITHOUT_APT:
+        yield failure(_without_apt(node, image_os))
+        return
     refusal = answer(RootAccess, _sudo=False)
     if refusal is not None:
         yield failure(_no_root(node, refusal))
@@ -36,6 +39,16 @@ def deployed_node(node: str) -> Commands:
         )
     else:
         host.noop(f"{node} is the deployed system and commands run as root")
+
+
+def _without_apt(node: str, image_os: str) -> DeployError:
+    return DeployError(
+        f"the software phase cannot be applied to {image_os}",
+        where=node,
+        expected="an image of Debian or Ubuntu: packages, pins and patches are apt's",
+        found=f"image.os: {image_os}",
+        hint="docs/how-to/operating-system.md says what would have to be written for it. Nothing was changed",
+    )
 
 
 def _no_root(node: str, found: str) -> DeployError:

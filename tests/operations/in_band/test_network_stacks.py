@@ -1,7 +1,7 @@
 """Networks by netplan and by NetworkManager, on trial: the real programs, on a machine of namespaces.
 
-The system is Debian with the programs that Ubuntu and Rocky Linux have; the deploy is that of the networks alone. netplan
-also has udev name the ports again, which a machine of namespaces does not let it: udevadm is a stand-in there.
+The system is Debian with the programs that Ubuntu and Rocky Linux have; the deploy is that of the networks alone.
+netplan also has udev name the ports again, which such a machine does not let it: udevadm is a stand-in there.
 """
 
 from __future__ import annotations

@@ -207,3 +207,9 @@ def test_a_fact_without_an_answer_fails_the_host() -> None:
 def test_the_right_system_is_let_through() -> None:
     system = {"uid": 0, "stamp": {"node": "lab-1"}}
     assert commands_of(deployed_node, {"RootAccess": None, "System": system}, node="lab-1")[0] == []
+
+
+def test_a_system_without_apt_is_refused_before_anything_is_asked() -> None:
+    (command,), _ = commands_of(deployed_node, {}, node="lab-1", image_os="rocky-9")
+    with pytest.raises(DeployError, match="the software phase cannot be applied to rocky-9"):
+        run_function(command, {})

@@ -9,6 +9,7 @@ from metalwright.loading.checks.nodes import each_node
 from metalwright.loading.models import Loaded
 from metalwright.loading.site_files import SiteFiles
 from metalwright.model.blueprint import Blueprint, NetworkAttachment
+from metalwright.model.image import WITHOUT_APT
 from metalwright.model.network import Network
 
 UNTOLD_MTU = 1500
@@ -30,9 +31,10 @@ def check_attachments(files: SiteFiles) -> Iterator[LoadingError]:
 def warn_of_systems(files: SiteFiles) -> Iterator[LoadingError]:
     """The software phase speaks apt."""
     for blueprint in files.blueprints.values():
-        if blueprint.model.image.os == "rocky-9":
+        system = blueprint.model.image.os
+        if system in WITHOUT_APT:
             yield LoadingError(
-                "the software phase cannot be applied to rocky-9: packages, pins and patches are apt's",
+                f"the software phase cannot be applied to {system}: packages, pins and patches are apt's",
                 where=blueprint.where("image", "os"),
                 found="image, login and networks are written; `provision` then stops in the software phase",
                 hint="docs/how-to/operating-system.md says what was tried on which system",
