@@ -87,7 +87,7 @@ def attachments(repository: SiteRepository, node_name: str) -> Iterator[Attachme
             continue
         native, *tagged = networks
         yield Attachment(
-            number, attachment.role, macs, attachment.mtu or native.mtu,
+            number, attachment.role, macs, _port_mtu(attachment, native, tagged),
             _addressing(repository, node, native, is_first=index == 0),
             bond=f"bond-{attachment.role}" if attachment.bond else None,
             mode=attachment.bond,
@@ -110,6 +110,12 @@ def node_address(repository: SiteRepository, node_name: str, purpose: str) -> st
             hint="run `metalwright addresses allocate` and commit inventory/addresses.lock",
         )
     return f"{address}/{netaddr.IPNetwork(network.prefix).prefixlen}"
+
+
+def _port_mtu(attachment: NetworkAttachment, native: Network, tagged: list[Network]) -> int | None:
+    """A port takes at least what its VLANs take."""
+    largest = max((network.mtu for network in tagged if network.mtu is not None), default=None)
+    return attachment.mtu or native.mtu or largest
 
 
 def _vlan(repository: SiteRepository, node: Node, attachment: NetworkAttachment, network: Network) -> VlanDevice:

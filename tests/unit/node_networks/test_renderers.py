@@ -50,7 +50,7 @@ OWN = (
 )  # fmt: skip
 
 
-def rendered(os: str, **changes: Any) -> dict[str, tuple[str, str]]:
+def rendered(os: str, networks: tuple[Network, ...] = NETWORKS, **changes: Any) -> dict[str, tuple[str, str]]:
     """Path → mode and text of the network files of a node with an image of ``os``."""
     image = {"name": "i", "version": "1", "file_sha256": "0" * 64, "os": os}
     roles = [{"role": role, "count": 2} for role in ("host", "fabric", "other")]
@@ -58,7 +58,7 @@ def rendered(os: str, **changes: Any) -> dict[str, tuple[str, str]]:
     wanted = blueprint(**{"network": ATTACHED, "image": image, "hardware": hardware, **changes})
     racked = Rack.model_validate({"schema": 1, "name": "r1", "site": "lab", "nodes": [node(ports=PORTS).to_json()]})
     repository = SiteRepository(
-        site=site(dns=("10.9.0.3", "fd00:9::3")), networks=NETWORKS, racks=(racked,),
+        site=site(dns=("10.9.0.3", "fd00:9::3")), networks=networks, racks=(racked,),
         blueprints={wanted.ref: wanted}, tree_digest="sha256:0",
         addresses=AddressLock(
             allocations=tuple(Allocation(address=address, network=name, node="lab-1") for name, address in OWN)
@@ -213,3 +213,11 @@ def test_without_macs_a_bond_takes_every_port_and_a_link_the_only_one(tmp_path: 
     if shutil.which("netplan") is not None:
         port = made_by_netplan(tmp_path, network=bond)["10-netplan-other-0.network"]
         assert port["[Match]"] == [("Name", "e*")]
+
+
+def test_a_port_of_which_nothing_is_said_takes_what_its_vlans_take() -> None:
+    networks = (NETWORKS[0], NETWORKS[1].model_copy(update={"mtu": 9000}), *NETWORKS[2:])
+    bare = [{"role": "host", "networks": ["host-management", "storage"]}]
+    files = rendered("debian-12", networks=networks, network=bare)
+    assert "MTUBytes=9000\n" in files["/etc/systemd/network/10-host.network"][1]
+    assert "MTUBytes=9000\n" in files["/etc/systemd/network/10-vlan40.network"][1]

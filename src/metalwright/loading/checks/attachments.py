@@ -12,9 +12,6 @@ from metalwright.model.blueprint import Blueprint, NetworkAttachment
 from metalwright.model.image import WITHOUT_APT
 from metalwright.model.network import Network
 
-UNTOLD_MTU = 1500
-"""Of a port whose MTU nobody declares."""
-
 
 def check_attachments(files: SiteFiles) -> Iterator[LoadingError]:
     """Rails have a port each, VLANs a number and no larger packets than their port, and addresses a single port."""
@@ -67,7 +64,7 @@ def _vlans(
     blueprint: Loaded[Blueprint], index: int, attachment: NetworkAttachment, networks: dict[str, Network]
 ) -> Iterator[LoadingError]:
     native, *tagged = (networks.get(purpose) for purpose in attachment.networks)
-    limit = attachment.mtu or (native.mtu if native is not None else None) or UNTOLD_MTU
+    limit = native.mtu if native is not None and attachment.mtu is None else None
     for number, network in enumerate(tagged, 1):
         if network is None:
             continue
@@ -79,7 +76,7 @@ def _vlans(
                 expected=f"vlan of {network.name} in inventory/networks.yaml",
                 hint="the first network of a role is untagged, further ones are VLANs",
             )
-        if attachment.mtu is None and (network.mtu or 0) > limit:
+        if limit is not None and (network.mtu or 0) > limit:
             yield LoadingError(
                 f"the VLAN {network.name} takes larger packets than the port that it is on",
                 where=where,
