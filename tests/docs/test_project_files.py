@@ -46,7 +46,11 @@ def test_every_file_of_running_nodes_is_in_the_table_that_a_review_reads() -> No
         "ntp_servers": (),
         "admins": admins,
         "audit_rules": ["x"],
-        "ssh_trust": {"certificate_authorities": ["x"], "revoked_keys": []},
+        "ssh_trust": {
+            "certificate_authorities": ["x"],
+            "revoked_keys": [],
+            "revoked_certificates": {"x": ["serial: 1"]},
+        },
         "agents": dict.fromkeys(AGENT_PACKAGES, "1.0"),
     }
     kernel = {"sysctl": {}, "cpu_governor": "performance", "patches": "none"}
