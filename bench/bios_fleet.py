@@ -4,8 +4,8 @@
     python -m bench.bios_fleet --count 100
 
 One run of the real pyinfra over all of them. The good ones must have the profile in force, each faulty one must be
-named with cause and next action; anything else ends with exit 1. CPU and memory are those of pyinfra with its
-connector, not of the simulator.
+named with its own cause and next action (:mod:`bench.bios_faults`); anything else ends with exit 1. CPU and memory are
+those of pyinfra with its connector, not of the simulator. The result goes to ``bench/results/bios-fleet-COUNT.json``.
 """
 
 from __future__ import annotations
@@ -19,50 +19,21 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.bios_faults import FAULTS, SpoiltBios
 from bench.fleet import Bmc, Fleet, running_fleet
 from metalwright.secrets.sticker_file import Sticker
 from metalwright.secrets.value import Secret
 from metalwright.starter.site import create_site
 from metalwright.workspace import open_workspace
 
+RESULTS = Path(__file__).parent / "results"
 WANTED = {"SR_IOVSupport": "Enabled", "Re_SizeBARSupport": "Enabled", "SNCSubNUMA": "Disable"}
-SETTINGS, BIOS, RESET = r"/Bios/SD$", r"/Bios$", r"ComputerSystem\.Reset$"
-_REGISTRY = r"BiosAttributeRegistry.*\.json$"
-
-
-def _rule(method: str | None, path: str, **do: Any) -> dict[str, Any]:
-    return {"name": "rule", "method": method, "path": path, "do": do}
-
-
-FAULTS: tuple[dict[str, Any], ...] = (
-    {"name": "unreachable"},
-    {"name": "handshake-closed"},
-    {"name": "connection-silent"},
-    _rule("POST", r"/Sessions$", status=503, message="Base.1.18.SessionLimitExceeded"),
-    _rule("POST", r"/Sessions$", status=401, message="Base.1.18.NoValidSession"),
-    _rule("GET", BIOS, status=500),
-    _rule("GET", BIOS, status=404),
-    _rule("GET", BIOS, status=200, body="<html>busy</html>", content_type="text/html"),
-    _rule("GET", BIOS, edit=[{"at": "/Attributes", "drop": True}]),
-    _rule("GET", SETTINGS, status=404),
-    _rule("PATCH", SETTINGS, status=503),
-    _rule("PATCH", SETTINGS, status=400, message="IDRAC.2.8.SYS011"),
-    _rule("PATCH", SETTINGS, status=403, message="Base.1.18.InsufficientPrivilege"),
-    _rule("PATCH", SETTINGS, request=[{"at": "/Attributes/SR_IOVSupport", "drop": True}]),
-    _rule("PATCH", SETTINGS, close="before"),
-    {"name": "bios-ignored"},
-    {"name": "reset-ignored"},
-    _rule("POST", RESET, status=400, message="Base.1.18.ActionParameterNotSupported"),
-    _rule("GET", r"/Systems/[^/]+$", edit=[{"at": "/SerialNumber", "set": "ANOTHER"}, {"at": "/UUID", "drop": True}]),
-    _rule("GET", _REGISTRY, edit=[{"at": "/RegistryEntries/Attributes/*/ReadOnly", "set": True}]),
-)
-"""Twenty ways to misbehave."""
-
 _SITE = """\
 schema: 1
 name: fleet
@@ -83,7 +54,11 @@ networks:
 
 @dataclass(frozen=True)
 class Result:
-    """What came out. ``unexplained`` are faulty BMCs without cause or next action, ``wrong`` good ones not right."""
+    """What came out. ``right`` are good BMCs with the profile in force, ``wrong`` the other good ones.
+
+    ``named`` are faulty ones with their own cause and next action, ``unexplained`` the others with what is missing;
+    ``causes`` counts the named ones by what was wrong; ``accused`` are good ones that an error was printed about.
+    """
 
     bmcs: int
     faulty: int
@@ -91,6 +66,9 @@ class Result:
     wrong: tuple[str, ...]
     named: int
     unexplained: tuple[str, ...]
+    accused: tuple[str, ...]
+    causes: Mapping[str, int]
+    wait_s: int
     wall_s: float
     cpu_s_per_bmc: float
     peak_mib: float
@@ -138,18 +116,24 @@ def measure(count: int, faulty_count: int, wait_s: int) -> Result:
         done = _pyinfra(Path(folder) / "site", wait_s)
         wall_s = time.monotonic() - begun
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-        (Path(__file__).parent / "results").mkdir(exist_ok=True)
-        (Path(__file__).parent / "results/bios_fleet.log").write_text(done.stderr, encoding="utf-8")
-        faulty = [name for name, bmc in nodes.items() if _host(bmc) in bad]
-        wrong = [name for name, bmc in nodes.items() if name not in faulty and not _is_right(fleet, bmc)]
-        unexplained = [name for name in faulty if not _is_explained(done.stderr, name)]
+        RESULTS.mkdir(exist_ok=True)
+        (RESULTS / "bios_fleet.log").write_text(done.stderr, encoding="utf-8")
+        faulty = {name: bad[_host(bmc)] for name, bmc in nodes.items() if _host(bmc) in bad}
+        good = {name: bmc for name, bmc in nodes.items() if name not in faulty}
+        said = by_node(done.stderr)
+        wrong = [name for name, bmc in good.items() if not _is_right(fleet, bmc)]
+        missing = {name: spoilt.missing(said.get(name, "")) for name, spoilt in faulty.items()}
+        causes = Counter(spoilt.name for name, spoilt in faulty.items() if missing[name] is None)
         return Result(
             bmcs=count,
             faulty=len(faulty),
-            right=count - len(faulty) - len(wrong),
+            right=len(good) - len(wrong),
             wrong=tuple(wrong),
-            named=len(faulty) - len(unexplained),
-            unexplained=tuple(unexplained),
+            named=causes.total(),
+            unexplained=tuple(f"{name} ({faulty[name].name}): {lack}" for name, lack in missing.items() if lack),
+            accused=tuple(name for name in good if "hint:" in said.get(name, "")),
+            causes=causes,
+            wait_s=wait_s,
             wall_s=round(wall_s, 1),
             cpu_s_per_bmc=round((usage.ru_utime + usage.ru_stime) / count, 3),
             peak_mib=round(usage.ru_maxrss / 1024, 1),
@@ -158,14 +142,14 @@ def measure(count: int, faulty_count: int, wait_s: int) -> Result:
         )
 
 
-def _misbehave(fleet: Fleet, count: int) -> dict[str, str]:
+def _misbehave(fleet: Fleet, count: int) -> dict[str, SpoiltBios]:
     """Address → fault of the BMCs that misbehave, spread over the fleet."""
     step = len(fleet.bmcs) // count
     bad = {}
     for number in range(count):
-        fault, address = FAULTS[number % len(FAULTS)], _host(fleet.bmcs[number * step])
-        fleet.post(f"/bmcs/{address}/faults", fault)
-        bad[address] = fault["name"]
+        spoilt, address = FAULTS[number % len(FAULTS)], _host(fleet.bmcs[number * step])
+        fleet.post(f"/bmcs/{address}/faults", spoilt.fault)
+        bad[address] = spoilt
     return bad
 
 
@@ -191,26 +175,29 @@ def _is_right(fleet: Fleet, bmc: Bmc) -> bool:
     return all(bios.get(name) == value for name, value in WANTED.items())
 
 
-def _is_explained(text: str, node: str) -> bool:
-    """Whether the node has an error with a cause and a next action; lines without a name go on with the last one."""
-    said, is_here = [], False
+def by_node(text: str) -> dict[str, str]:
+    """What was printed about each node; lines without a name go on with the last one."""
+    said: dict[str, list[str]] = {}
+    name = ""
     for line in text.splitlines():
-        is_here = f"[{node}]" in line if line.lstrip().startswith("[") else is_here
-        said += [line] if is_here else []
-    whole = "\n".join(said)
-    return "hint:" in whole and re.search(r"unexpected \w+Error", whole) is None
+        found = re.match(r"\s*\[(\w+)\]", line)
+        name = found[1] if found else name
+        said.setdefault(name, []).append(line)
+    return {name: "\n".join(lines) for name, lines in said.items()}
 
 
 def main() -> int:
-    """Print the result as JSON; exit 1 unless every BMC is right or named."""
+    """Print and keep the result as JSON; exit 1 unless every BMC is right or named."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=500)
     parser.add_argument("--faulty", type=int, help="how many misbehave; one in twenty")
-    parser.add_argument("--wait-s", type=int, default=20)
+    parser.add_argument("--wait-s", type=int, default=300, help="how long a good BMC may take to apply")
     options = parser.parse_args()
     result = measure(options.count, options.faulty or max(1, options.count // 20), options.wait_s)
-    print(json.dumps(asdict(result), indent=2))
-    return 1 if result.wrong or result.unexplained else 0
+    text = json.dumps(asdict(result), indent=2)
+    (RESULTS / f"bios-fleet-{options.count}.json").write_text(text + "\n", encoding="utf-8")
+    print(text)
+    return 1 if result.wrong or result.unexplained or result.accused else 0
 
 
 if __name__ == "__main__":
