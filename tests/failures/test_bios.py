@@ -127,6 +127,7 @@ CASES = {
             rule("GET", ACTIVE, edit=drop("/@Redfish.Settings")), rule("GET", "Bios/(Settings|SD)$", status=404)
         ),
     ),
+    "no-attributes": Case(QUIET, misbehave=rules(rule("GET", ACTIVE, edit=drop("/Attributes")))),
     "letter-case": Case({"LogicalProc": "disabled"}),
     "unknown": Case({"NoSuchSetting": 1, "QuietBoot": True}),
     "stuck-jobs": Case(QUIET, "dell", jobs(*STUCK)),
@@ -141,7 +142,7 @@ CASES = {
     "flips-boot-mode": Case(QUIET, misbehave=fault("bios-overwritten", {"BootMode": "LegacyBios"})),
     "flips-another": Case(QUIET, misbehave=fault("bios-overwritten", {"SysProfile": "Custom"})),
 }
-REFUSED = {"read-only", "wrong-type", "no-settings", "letter-case", "unknown", "stuck-jobs"}
+REFUSED = {"read-only", "wrong-type", "no-settings", "no-attributes", "letter-case", "unknown", "stuck-jobs"}
 FAILED = {"one-ignored", "flips-boot-mode"}
 GOOD = CASES.keys() - REFUSED - FAILED
 PREVIEW, FIRST, SECOND = 0, 1, 2
@@ -252,6 +253,13 @@ def test_bi_11_the_settings_resource_is_found_without_its_link(fleet: Fleet) -> 
     assert fleet.writes("no-link", FIRST)[0].path.endswith("/Bios/Settings")
     assert "this BMC offers no place for BIOS changes" in fleet.said("no-settings", FIRST)
     assert fleet.steps("no-settings") == []
+
+
+def test_nothing_is_written_to_a_bios_that_shows_no_attributes(fleet: Fleet) -> None:
+    said = fleet.said("no-attributes", FIRST)
+    assert "this BMC shows no BIOS attributes, so nothing would prove a change" in said
+    assert "hint: start the host once" in said
+    assert fleet.steps("no-attributes") == []
 
 
 def test_bi_13_another_letter_case_is_refused_with_the_right_spelling(fleet: Fleet) -> None:

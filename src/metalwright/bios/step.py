@@ -14,17 +14,22 @@ ENDED = frozenset(
 )
 WAITS_FOR_RESET = frozenset({"scheduled", "readyforexecution", "waiting", "pending", "paused"})
 
+NOT_SHOWN = "this BMC shows no BIOS attributes, so nothing would prove a change"
+START_ONCE = "start the host once, so that the BIOS tells them to the BMC; if they stay away, restart the BMC"
+
 
 @dataclass(frozen=True)
 class BiosStep:
     """``write``: send ``stage`` (and make a job where ``needs_job``), then restart. ``restart``: something that waits
-    must come into force before. ``blocked``: somebody else's job works. ``refused``: the BMC offers no way.
+    must come into force before. ``blocked``: somebody else's job works. ``refused``: the BMC offers no way, and
+    ``hint`` is the next action where it is not the usual one.
     """
 
     kind: Literal["none", "write", "restart", "blocked", "refused"]
     why: str = ""
     stage: Mapping[str, Value] = field(default_factory=dict)
     needs_job: bool = False
+    hint: str | None = None
 
 
 def next_step(plan: BiosPlan, state: Mapping[str, Any], queue: Mapping[str, Any]) -> BiosStep:
@@ -35,6 +40,8 @@ def next_step(plan: BiosPlan, state: Mapping[str, Any], queue: Mapping[str, Any]
     """
     if not plan.is_reboot_needed:
         return BiosStep("none")
+    if not state["attributes"]:
+        return BiosStep("refused", NOT_SHOWN, hint=START_ONCE)
     if state["settings_uri"] is None:
         return BiosStep("refused", "this BMC offers no place for BIOS changes")
     busy = [job for job in queue["jobs"] if is_busy(job)]

@@ -218,7 +218,7 @@ def _announced(plan: BiosPlan, step: BiosStep) -> Iterator[str]:
 
 
 def _no_way(step: BiosStep) -> DeployError:
-    hint = "update the BMC's firmware, or set the attributes in the setup menu of the machine"
+    hint = step.hint or "update the BMC's firmware, or set the attributes in the setup menu of the machine"
     if step.kind == "blocked":
         hint = "wait for it; a job that is stuck is removed with --data clear_jobs=ID[,ID…] (or all)"
     return DeployError(step.why, where=host.name, hint=hint)
