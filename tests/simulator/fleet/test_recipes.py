@@ -22,7 +22,7 @@ from metalwright.simulator.fleet.service import Fleet, fleet_in_thread
 from metalwright.simulator.fleet.tree import Identity, Tree
 from metalwright.simulator.profiles import NAMES, load_profile
 from metalwright.simulator.recipes import faults_of, recipes
-from metalwright.simulator.rules import apply_edits
+from metalwright.simulator.rules import Do, apply_edits
 
 CATALOGUES = Path(__file__).parents[2] / "failures"
 ELSEWHERE = {"IN-11", "IN-12", "DI-02", "DI-03", "DI-04"}
@@ -89,6 +89,49 @@ def test_the_other_recipes_are_in_force(name: str, fleet: Fleet, server: Direct)
     assert server.bmc.system.faults.active() == list(recipes()[name])
 
 
+OTHERS = ("a100-8x-hpe", "h200-8x-dell", "l40s-8x-lenovo", "mi300x-8x-ami", "gb200-tray-nvidia")
+"""One profile of each other maker: its own names of systems, managers and settings."""
+
+ABOUT = {
+    **dict.fromkeys(("rt-01a", "rt-01b", "rt-01c"), "GET /Systems/[^/]+/Bios/(?!Actions)[^/]+$"),
+    **dict.fromkeys(("rt-02", "rt-03b", "rt-04", "rt-05", "rt-07", "rt-08b", "rt-16"), "GET HOST"),
+    **dict.fromkeys(("rt-09a", "rt-09b", "rt-09c", "rt-09d"), "GET /UpdateService/FirmwareInventory$"),
+    **dict.fromkeys(("rt-12a", "rt-12b", "rt-23"), "POST /SessionService/Sessions$"),
+    **dict.fromkeys(("rt-21a", "rt-21b"), "PATCH /Managers/[^/]+/NetworkProtocol$"),
+    **{"rt-03a": "PATCH HOST", "rt-06": "POST RESET", "rt-22": "GET /Managers/[^/]+/EthernetInterfaces/[^/]+$"},
+    **{"rt-26": "GET /BootOptions/[^/]+$", "rt-28": "GET /Systems/[^/]+/Memory$"},
+}
+"""Recipes whose URIs differ between makers, and what they are about."""
+
+
+@pytest.fixture(scope="module")
+def others() -> Iterator[Fleet]:
+    kinds = [(load_profile(name).tree, 1) for name in OTHERS]
+    with fleet_in_thread(place("127.91.17.16/29", kinds, len(kinds))) as running:
+        yield running
+
+
+@pytest.mark.parametrize("profile", OTHERS)
+def test_the_transport_recipes_bite_at_every_makers_uris(profile: str, others: Fleet) -> None:
+    direct = Direct(others, profile)
+    reset = direct.get(direct.host)["Actions"]["#ComputerSystem.Reset"]["target"]
+    for name, words in ABOUT.items():
+        method, _, where = words.partition(" ")
+        known = {"HOST": direct.host, "RESET": reset, "/SessionService/Sessions$": SESSIONS}
+        path = known.get(where) or next(uri for uri in direct.bmc.tree_routes.tree.texts if re.search(where, uri))
+        direct.bmc.system.faults.clear()
+        others.set_fault(direct.bmc, Fault(name=name))
+        direct.ask(method, path, None if method == "GET" else {"AssetTag": "x"})
+        assert direct.bmc.traffic.records[-1].faults, (profile, name, path)
+
+
+@pytest.mark.parametrize("profile", OTHERS)
+def test_no_transport_recipe_misses_this_profile(profile: str) -> None:
+    routes = [TreeRoutes(load_profile(profile).tree)]
+    names = sorted(name for name in recipes() if name.startswith("rt"))
+    assert [why for name in names if (why := misaimed(Fault(name=name), routes))] == []
+
+
 def test_a_recipe_takes_no_details() -> None:
     with pytest.raises(LabError, match="a recipe takes no details"):
         faults_of(Fault(name="rt-04", times=2))
@@ -130,12 +173,12 @@ def test_the_last_gpu_of_this_profile_is_absent_however_its_maker_calls_it(profi
 
 def test_a_fault_whose_path_nothing_has_is_told() -> None:
     kinds = [TreeRoutes(load_profile("power-shelf-delta").tree)]
-    why = misaimed(Fault(name="rule", path="/Systems/1$"), kinds)
+    why = misaimed(Fault(name="rule", path="/Systems/1$", do=Do(status=503)), kinds)
     assert why == "rule: path '/Systems/1$' matches no URI of power-shelf-delta"
     assert misaimed(Fault(name="in-10"), kinds) is not None
     assert misaimed(Fault(name="in-13"), kinds) is None
     for path in ("/Chassis/[^/]+/?$", "/Accounts/7$", "/Sessions/[^/]+$", "Manager.Reset", "^/redfish/v1/$"):
-        assert misaimed(Fault(name="rule", path=path), kinds) is None, path
+        assert misaimed(Fault(name="rule", path=path, do=Do(status=503)), kinds) is None, path
 
 
 def test_what_another_fault_adds_to_an_answer_is_aimed_at() -> None:
@@ -148,8 +191,10 @@ def test_what_another_fault_adds_to_an_answer_is_aimed_at() -> None:
 def test_a_group_of_a_fault_file_that_misses_is_told_with_its_place() -> None:
     tree = load_profile("power-shelf-delta").tree
     bmcs, routes = place("127.91.17.8/30", [(tree, 1)], 1), {id(tree): TreeRoutes(tree)}
+    busy = Do(status=503)
+    aimed, missed = (Fault(name="rule", path=path, do=busy) for path in ("/Chassis/", "/Bios$"))
     groups = [
-        FaultGroup(bmcs=["all"], faults=[Fault(name="rule", path="/Chassis/"), Fault(name="rule", path="/Bios$")]),
+        FaultGroup(bmcs=["all"], faults=[aimed, missed]),
         FaultGroup(bmcs=[7], faults=[Fault(name="slow")]),
     ]
     first, second = misaimed_groups(groups, bmcs, routes)
