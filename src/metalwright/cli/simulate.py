@@ -60,6 +60,8 @@ def simulate(
         return
     if when_busy not in ("queue", "503"):
         raise LabError("no such answer to a busy BMC", where="--when-busy", expected="queue, 503", found=when_busy)
+    if capture is not None and profile:
+        raise LabError("a capture stands instead of profiles", where="--capture and --profile", expected="one of them")
     kinds = [(tree, 0) for tree in _captures(capture)] if capture is not None else _kinds(profile or list(NAMES))
     bmcs = place(prefix, kinds, count or max(sum(number for _, number in kinds), len(kinds)))
     manner = Manner(latency_ms / 1000, in_flight, when_busy == "503", log, expand)
@@ -76,8 +78,9 @@ def _kinds(words: Sequence[str]) -> list[tuple[Tree, int]]:
     kinds = []
     for word in words:
         name, colon, number = word.partition(":")
-        if colon and not number.isdecimal():
-            raise LabError("this is no number of BMCs", where=f"--profile {word}", expected="NAME or NAME:COUNT")
+        if colon and not (number.isdecimal() and int(number)):
+            expected = "NAME, or NAME:COUNT with a count of at least 1"
+            raise LabError("this is no number of BMCs", where=f"--profile {word}", expected=expected)
         kinds.append((load_profile(name).tree, int(number) if colon else 0))
     return kinds
 

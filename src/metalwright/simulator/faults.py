@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from metalwright.errors import LabError
 from metalwright.simulator.rules import WRITES, Do, Expression, Incoming, When
@@ -68,6 +68,13 @@ class Fault(BaseModel):
     status: int = 500
     body: Any = None
     content_type: str = "application/json"
+
+    @model_validator(mode="after")
+    def _does_something(self) -> Self:
+        if (self.name == "rule") != bool(self.do.model_fields_set):
+            what = "a rule without `do` does nothing" if self.name == "rule" else "only a rule takes `do`"
+            raise ValueError(f"{what}: say what happens, for example `name: rule, do: {{status: 503}}`")
+        return self
 
     def fits(self, method: str, path: str) -> bool:
         """Whether a request is one that this fault is about."""

@@ -69,6 +69,11 @@ def test_a_wrong_fault_file_is_refused_by_place(tmp_path: Path) -> None:
     file.write_text("- bmcs: [all]\n  faults: [{name: rule, do: {colour: blue}}]\n")
     with pytest.raises(LabError, match=r"faults\.yaml: 0\.faults\.0\.do\.colour"):
         read_faults(file)
+    for fault in ("{name: rule, do: {}}", "{name: rule, path: Bios$}", "{name: unreachable, do: {status: 503}}"):
+        file.write_text(f"- bmcs: [all]\n  faults: [{fault}]\n")
+        with pytest.raises(LabError, match=r"0\.faults\.0") as caught:
+            read_faults(file)
+        assert "say what happens" in str(caught.value)
     file.write_text("- {bmcs: [all], faults: [{name: rule, path: Bios$, do: {status: 503}}]}\n")
     assert read_faults(file)[0].faults[0].do.status == 503
 
@@ -78,4 +83,7 @@ def test_a_folder_without_captures_and_a_file_that_is_none_are_refused(tmp_path:
         read_captures(tmp_path)
     (tmp_path / "x.json").write_text("[]")
     with pytest.raises(LabError, match=r"x\.json: this is no capture"):
+        read_captures(tmp_path)
+    (tmp_path / "x.json").write_text('{"/redfish/v1": {}, "nonsense": 5}')
+    with pytest.raises(LabError, match=r"x\.json: 'nonsense'"):
         read_captures(tmp_path)

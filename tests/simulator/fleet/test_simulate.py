@@ -68,7 +68,9 @@ def simulate(*arguments: str) -> Iterator[Running]:
 def test_it_serves_many_bmcs_and_ends_cleanly_at_sigterm(tmp_path: Path) -> None:
     faults = tmp_path / "faults.yaml"
     faults.write_text(
-        "- {bmcs: [2], faults: [{name: rule, path: redfish/v1$, do: {status: 503}}, {name: rule, path: /v9$}]}\n"
+        "- bmcs: [2]\n  faults:\n"
+        "  - {name: rule, path: redfish/v1$, do: {status: 503}}\n"
+        "  - {name: rule, path: /v9$, do: {status: 503}}\n"
     )
     profiles = ["--profile", "cpu-node-hpe:3", "--profile", "power-shelf-delta"]
     with simulate("--prefix", "127.91.32.0/28", "--count", "6", *profiles, "--faults", str(faults)) as fleet:
@@ -109,7 +111,7 @@ def test_the_control_port_watches_and_misleads(tmp_path: Path) -> None:
         assert fleet.control_port("GET", "/bmcs/127.0.0.99")[0] == 404
         assert fleet.control_port("POST", f"{path}/faults", {"name": "gremlins"})[0] == 400
         assert fleet.control_port("POST", f"{path}/faults", {"name": "rule", "path": "("})[0] == 400
-        missed = fleet.control_port("POST", f"{path}/faults", {"name": "rule", "path": "Systems"})
+        missed = fleet.control_port("POST", f"{path}/faults", {"name": "rule", "path": "Systems", "do": {"gzip": True}})
         assert missed == (200, {"warnings": ["rule: path 'Systems' matches no URI of box"]})
         fleet.process.send_signal(signal.SIGINT)
         assert fleet.process.wait(20) == 0
@@ -126,6 +128,8 @@ def test_the_profiles_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["--profile", "abacus"], "no such profile"),
         (["--profile", "cpu-node-hpe:x"], "no number"),
+        (["--profile", "cpu-node-hpe:0"], "no number"),
+        (["--profile", "cpu-node-hpe", "--capture", "x"], "instead of profiles"),
         (["--prefix", "10.0.0.0/24"], "loopback"),
         (["--when-busy", "cry"], "busy"),
         (["--faults", "nowhere.yaml"], "fault file"),

@@ -82,10 +82,11 @@ def test_a_password_in_an_address_is_refused_and_not_repeated(word: str, tmp_pat
         assert "ter2" not in str(caught.value)
 
 
-def test_a_file_without_any_target_is_told(tmp_path: Path) -> None:
+def test_a_file_without_any_target_is_refused(tmp_path: Path) -> None:
     (tmp_path / "hosts.txt").write_text("# row a\n\n")
-    read = targets_of([str(tmp_path / "hosts.txt")], 443, NOW)
-    assert (read.targets, read.notes) == ((), (f"{tmp_path}/hosts.txt: no target stands in it",))
+    with pytest.raises(UsageError, match="no target stands in this file") as caught:
+        places(str(tmp_path / "hosts.txt"))
+    assert caught.value.where == f"{tmp_path}/hosts.txt"
 
 
 def test_http_needs_permission() -> None:

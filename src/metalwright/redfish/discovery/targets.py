@@ -108,7 +108,8 @@ class _Reading:
         self.opened.append(path)
         lines = [(number, raw.partition("#")[0].strip()) for number, raw in enumerate(text.splitlines(), start=1)]
         if not any(line for _, line in lines):
-            self.notes.append(f"{path}: no target stands in it")
+            expected = "a prefix, HOST, HOST:PORT or a file a line, or a lease file"
+            raise UsageError("no target stands in this file", where=str(path), expected=expected)
         for number, line in lines:
             if line:
                 self._line(line, f"{path}:{number}")

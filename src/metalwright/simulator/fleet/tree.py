@@ -117,6 +117,9 @@ def read_capture(path: Path) -> Tree:
         raise LabError("the capture cannot be read", where=str(path), found=str(error)) from error
     if not isinstance(data, dict) or not any(key.rstrip("/") == "/redfish/v1" for key in data):
         raise LabError("this is no capture", where=str(path), expected="a JSON object: URI → body, with /redfish/v1")
+    odd = next((uri for uri, body in data.items() if not (uri.startswith("/") and isinstance(body, dict))), None)
+    if odd is not None:
+        raise LabError("this is no Redfish resource", where=f"{path}: {odd!r}", expected="/redfish/…: a JSON object")
     return make_tree(path.stem, data, is_captured=True)
 
 
