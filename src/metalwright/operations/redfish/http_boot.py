@@ -46,10 +46,17 @@ def boot_commands(url: str, settings: dict[str, str]) -> Commands:
         yield refuse(f"this BMC offers no HTTP boot: it allows {', '.join(seen['allowed'])}")
         return
     attributes = bios["attributes"] if bios else {}
-    yield from _assert_settings(bios, settings)
+    now = {**attributes, **((bios["pending"] or {}) if bios else {})}
+    wrong = {name: value for name, value in settings.items() if now.get(name) != value}
+    show_diff(
+        [line(name, now.get(name), value) for name, value in wrong.items()]
+        + [line("boot target", seen["target"], TARGET), line("HTTP boot", seen["http_uri"], url)]
+    )
+    for name, value in wrong.items():
+        host.log(f"{name} is {now.get(name)!r}, not {value!r}: was a NIC missing at the last boot?", logger.warning)
+    yield from _assert_settings(bios, settings, wrong)
     override: dict[str, Any] = {"BootSourceOverrideTarget": TARGET, "BootSourceOverrideEnabled": "Once"}
     name = next((item for item in seen["behaviour"]["http_boot_attributes"] if item in attributes), None)
-    show_diff([line("boot target", seen["target"], TARGET), line("HTTP boot", seen["http_uri"], url)])
     body = {"Boot": {**override, "HttpBootUri": url}}
     if seen["is_http_uri_shown"] or name is None:
         yield patch(seen["uri"], body, proof=Proof(body, within_s=SETTLE_S, is_required=name is None, hint=_HINT))
@@ -68,18 +75,11 @@ def boot_commands(url: str, settings: dict[str, str]) -> Commands:
 _HINT = "HTTP boot is not offered; boot.method of the blueprint names other ways to start the ramdisk"
 
 
-def _assert_settings(bios: dict[str, Any] | None, settings: dict[str, str]) -> Commands:
+def _assert_settings(bios: dict[str, Any] | None, settings: dict[str, str], wrong: dict[str, str]) -> Commands:
     """Yield the attributes that are not, or no longer, as they must be for an HTTP boot."""
-    if not settings:
-        return
-    if bios is None or bios["settings_uri"] is None:
+    if settings and (bios is None or bios["settings_uri"] is None):
         yield refuse(f"this BMC offers no place for {', '.join(settings)}")
         return
-    now = {**bios["attributes"], **(bios["pending"] or {})}
-    wrong = {name: value for name, value in settings.items() if now.get(name) != value}
-    if not wrong:
+    if bios is None or not wrong:
         return
-    for name, value in wrong.items():
-        host.log(f"{name} is {now.get(name)!r}, not {value!r}: was a NIC missing at the last boot?", logger.warning)
-    show_diff([line(name, now.get(name), value) for name, value in wrong.items()])
     yield patch(bios["settings_uri"], {"Attributes": wrong}, proof=Proof({"Attributes": wrong}, within_s=SETTLE_S))

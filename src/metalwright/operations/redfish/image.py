@@ -19,7 +19,7 @@ from metalwright.model.deployment import Deployment, DeploymentState
 from metalwright.operations.redfish import boot, http_boot, power
 from metalwright.operations.redfish.boot_choice import capabilities
 from metalwright.operations.redfish.requests import Commands, contained, line, look, refuse, show_diff, unreadable
-from metalwright.operations.redfish.virtual_media import eject_commands, insert_commands
+from metalwright.operations.redfish.virtual_media import eject_commands, eject_lines, insert_commands
 
 REFERENCE = f"{{secret:{MEDIA_URL}}}"
 
@@ -58,15 +58,19 @@ def started() -> Commands:
     if choice.method is None:
         yield refuse(f"the deploy ramdisk cannot be started in any way that the blueprint declares: {choice.others()}")
         return
+    full = [slot for slot in media["slots"] if slot["is_inserted"]]
+    is_on = state["state"] == "On"
     show_diff(
         [
             line("system disk", "as it is", f"image sha256:{grant.image_sha256}"),
+            line("power", "On" if is_on else "Off", "Off, then On again" if is_on else "On"),
+            *eject_lines(full),
             line("deploy ramdisk", None, f"by {choice.method}" + (f" ({choice.others()})" if choice.why_not else "")),
         ]
     )
     yield StringCommand("MEDIUM", "order", "--by", choice.method)
     yield from power.state._inner(wanted="Off")
-    yield from eject_commands([slot for slot in media["slots"] if slot["is_inserted"]])
+    yield from eject_commands(full)
     yield from _start_commands(choice.method)
     yield from power.state._inner(wanted="On")
 

@@ -58,7 +58,7 @@ def ejected() -> Commands:
     if not full:
         host.noop("no virtual medium is inserted")
         return
-    show_diff([line(f"virtual media {_name(slot)}", slot["image"] or "something", "empty") for slot in full])
+    show_diff(eject_lines(full))
     yield from eject_commands(full)
 
 
@@ -72,15 +72,21 @@ def insert_commands(seen: Mapping[str, Any], image: str) -> Commands:
     if slot["is_inserted"] and slot["image"] == image:
         if not others:
             host.noop("the image is inserted")
+        show_diff(eject_lines(others))
         yield from eject_commands(others)
         return
-    show_diff([line("virtual media", slot["image"], image)])
+    show_diff([*eject_lines(others), line("virtual media", slot["image"], image)])
     yield from eject_commands(others + ([slot] if slot["is_inserted"] else []))
     shown = Proof({"Inserted": True}, {}, slot["uri"], SETTLE_S, TRIES, hint=INSERT_HINT)
     if slot["insert_uri"]:
         yield post(slot["insert_uri"], {"Image": image}, proof=shown)
     else:
         yield patch(slot["uri"], {"Image": image, "Inserted": True, "WriteProtected": True}, proof=shown)
+
+
+def eject_lines(slots: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What emptying these slots is in a diff."""
+    return [line(f"virtual media {_name(slot)}", slot["image"] or "something", "empty") for slot in slots]
 
 
 def eject_commands(slots: Sequence[Mapping[str, Any]]) -> Commands:
