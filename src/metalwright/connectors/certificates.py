@@ -26,6 +26,7 @@ from metalwright.errors import (
 from metalwright.model.site import BmcCertificate
 from metalwright.redfish.blocking_client import BlockingClient
 from metalwright.redfish.certificates import CertificateOffer, find_offer, generate_request, replace_request
+from metalwright.redfish.failures import ODD_ANSWER
 from metalwright.redfish.links import Topology
 from metalwright.redfish.pinning import peek
 from metalwright.redfish.tasks import Task
@@ -129,6 +130,7 @@ class CertificateDesk:
                 "the BMC's signing request cannot be used",
                 where=client.state.where("POST", offer.generate_uri),
                 expected="a request that its own key signed, PEM",
+                hint=ODD_ANSWER,
             )
         return None, request
 
@@ -210,13 +212,15 @@ class CertificateDesk:
 def shown_by(client: BlockingClient) -> x509.Certificate:
     """Return the certificate that the BMC shows now, over a connection of its own. Raises RedfishError."""
     if not client.state.base_url.startswith("https:"):
-        raise BmcAnswerError("over http there is no certificate", where=client.state.base_url)
+        raise BmcAnswerError(
+            "over http there is no certificate", where=client.state.base_url, hint="give the BMC as https://"
+        )
     der = client.run(peek(client.state)).certificate
     try:
         return x509.load_der_x509_certificate(der)
     except ValueError as error:
         raise BmcAnswerError(
-            "the BMC's certificate cannot be read", where=client.state.base_url, found=str(error)
+            "the BMC's certificate cannot be read", where=client.state.base_url, found=str(error), hint=ODD_ANSWER
         ) from None
 
 

@@ -125,7 +125,11 @@ class RedfishConnector(BaseConnector):
                     client.fingerprint,
                 )
             return client
-        raise failure or BmcUnreachableError("this BMC has no address", where=endpoint.key)
+        raise failure or BmcUnreachableError(
+            "this BMC has no address",
+            where=endpoint.key,
+            hint="give the node bmc_address in its rack file, or run `metalwright discover`",
+        )
 
     @staticmethod
     def _contact(endpoint: Endpoint, address: str) -> Contact:
@@ -198,7 +202,9 @@ class RedfishConnector(BaseConnector):
 
     def _run(self, text: str, hidden: tuple[str, ...]) -> list[str]:
         if self._client is None or self._execution is None or self._endpoint is None:
-            raise BmcUnreachableError("not connected", where=self.host.name)
+            raise BmcUnreachableError(
+                "not connected", where=self.host.name, hint="see the error of the connection above"
+            )
         command = parse(text)
         if command.is_write:
             self._endpoint.guard.before_write(self._client, self._topology, command)

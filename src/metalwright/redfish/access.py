@@ -89,7 +89,11 @@ class NodeBmcs:
                     continue
                 yield BmcSession(client, login, place, is_first_use)
                 return
-        raise silent or BmcUnreachableError("this BMC has no address", where=node.name)
+        raise silent or BmcUnreachableError(
+            "this BMC has no address",
+            where=node.name,
+            hint="give the node bmc_address in its rack file, or run `metalwright discover`",
+        )
 
     def _contact(self, node: Node, place: Place, pins: PinStore) -> Contact:
         return Contact(

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from metalwright.errors import BmcAnswerError, BmcNoAnswerError, BmcRefusedError, BmcUnreachableError
 from metalwright.redfish.adaptations import MAX_FORMS, in_form, merged, platform_of, wanted_forms
 from metalwright.redfish.etags import tags_of
-from metalwright.redfish.failures import not_json_error, refusal_error
+from metalwright.redfish.failures import NOT_OFFERED, not_json_error, refusal_error
 from metalwright.redfish.policy import transact
 from metalwright.redfish.sessions import ensure_session, is_root, read_root
 from metalwright.redfish.state import BmcState
@@ -231,5 +231,6 @@ def require_uri(state: BmcState, resource: Mapping[str, Any], *names: str) -> st
             where=state.where("GET", str(resource.get("@odata.id") or "?")),
             expected=f"a link {'/'.join(names)}",
             found="no such link",
+            hint=NOT_OFFERED,
         )
     return uri

@@ -12,6 +12,7 @@ from typing import Any
 
 from metalwright.errors import BmcAnswerError, BmcRefusedError
 from metalwright.redfish.dialogue import member_uri, perform, require_uri
+from metalwright.redfish.failures import NOT_OFFERED
 from metalwright.redfish.state import BmcState
 from metalwright.redfish.walking import Found, Topology, follow, members_of
 from metalwright.redfish.wire import Exchange, JsonObject, Request
@@ -207,4 +208,5 @@ def _not_offered(state: BmcState, start: Found, what: str) -> BmcAnswerError:
         where=state.where("GET", start.uri),
         expected=what,
         found=member_uri(start.value, "NetworkProtocol") or "none",
+        hint=NOT_OFFERED,
     )

@@ -21,6 +21,8 @@ from metalwright.redfish.state import BmcState
 from metalwright.redfish.wire import UNSENT, FailureKind, Request, Response, TransportFailure
 
 CHECK_HINT = "check the address, the management network and that the BMC is up"
+NOT_OFFERED = "this BMC does not offer it: update its firmware, or do it in its own menus"
+ODD_ANSWER = "try again; if it stays so, restart the BMC or update its firmware"
 
 
 def failure_error(state: BmcState, request: Request, failure: TransportFailure) -> RedfishError:
@@ -74,7 +76,7 @@ def unsent_error(where: str, kind: FailureKind, detail: str) -> RedfishError:
                 "whoever answers there does not speak TLS", where=where, found=detail, hint="is it an HTTPS port?"
             )
         case FailureKind.BAD_LINK:
-            return BmcAnswerError("the BMC gives a link that is no URI", where=where, found=detail)
+            return BmcAnswerError("the BMC gives a link that is no URI", where=where, found=detail, hint=ODD_ANSWER)
     is_slow = kind is FailureKind.CONNECT_TIMEOUT
     what = "the BMC does not answer in time" if is_slow else "the BMC cannot be reached"
     return BmcUnreachableError(what, where=where, found=detail, hint=CHECK_HINT)
@@ -117,16 +119,25 @@ def refusal_error(
         )
     return details.refused(
         "the BMC refused the request" if response.status < 500 else "the BMC failed to carry out the request",
-        hint=_next_action(response.status),
+        hint=_next_action(response.status, details.ids),
     )
 
 
-def _next_action(status: int) -> str:
-    """What a person can do about a refusal that says no more than its status."""
+_CHANGE_WAITS = "SYS011"
+"""Dell's message for "pending values are already committed": one change or job waits, and no other is taken."""
+
+
+def _next_action(status: int, ids: Sequence[str]) -> str:
+    """What a person can do about a refusal, by the message where it is a known one, else by its status."""
+    if any(item.rsplit(".", 1)[-1] == _CHANGE_WAITS for item in ids):
+        return (
+            "another change or job already waits on this BMC: restart the host, then run again; one that is stuck is "
+            "removed with `pyinfra inventory/bmcs.py deploys/bios.py --limit NODE --data clear_jobs=ID`"
+        )
     if status == 403:
         return "give the account that privilege, or see whether the BMC is in lockdown"
     if status in (404, 405, 501):
-        return "this BMC does not offer it: update its firmware, or do it in its own menus"
+        return NOT_OFFERED
     if status >= 500:
         return "try again; if it stays so, restart the BMC"
     return "look what the BMC holds already (`metalwright sel`), and whether it is in lockdown"

@@ -41,6 +41,7 @@ def find(state: BmcState, topology: Topology, expression: str) -> Exchange[Found
             where=expression,
             expected=", ".join(f"@{name}" for name in NOUNS),
             found=f"@{noun}",
+            hint="correct the expression; the reference of the pyinfra side lists what there is",
         )
     begin = yield from start(state, topology)
     points, problems = [begin], list[str]()

@@ -82,5 +82,6 @@ async def _switch(client: AsyncClient, uri: str, name: str, value: bool | str) -
             where=client.state.where("PATCH", uri),
             expected=f"{name}: {value}",
             found=f"{name}: {shown}",
+            hint="look at the server itself; try again, or restart the BMC",
         )
     return indicator

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from metalwright.errors import BmcAuthError
 from metalwright.redfish.async_client import AsyncClient
 from metalwright.redfish.client import Contact
-from metalwright.redfish.credentials import Credentials, credentials_of_environment
+from metalwright.redfish.credentials import PASSWORD_VARIABLE, USER_VARIABLE, Credentials, credentials_of_environment
 from metalwright.secrets.bmc_credentials import Candidate
 
 
@@ -48,7 +48,11 @@ async def logged_in(contact: Contact, logins: Sequence[Login]) -> AsyncIterator[
                 continue
             yield client, login
             return
-    raise last or BmcAuthError("there is no login to try", where=contact.origin.url)
+    raise last or BmcAuthError(
+        "there is no login to try",
+        where=contact.origin.url,
+        hint=f"set {USER_VARIABLE} and {PASSWORD_VARIABLE}, or name factory_credentials in site.yaml",
+    )
 
 
 def as_logins(candidates: Sequence[Candidate], origin: str | None = None) -> tuple[Login, ...]:

@@ -11,6 +11,7 @@ from metalwright.redfish.collections import list_members
 from metalwright.redfish.dialogue import member_uri, read
 from metalwright.redfish.event_logs import noun_event_logs
 from metalwright.redfish.extensions import noun_accounts, noun_lockdown, noun_syslog
+from metalwright.redfish.failures import NOT_OFFERED, ODD_ANSWER
 from metalwright.redfish.sessions import read_root
 from metalwright.redfish.state import BmcState
 from metalwright.redfish.walking import Declared, Found, Topology, follow, members_of
@@ -107,7 +108,9 @@ def _manager(state: BmcState, topology: Topology) -> Exchange[Found]:
     bmcs = [manager for manager in managers if manager.value.get("ManagerType") in ("BMC", None)] or managers
     with_network = [manager for manager in bmcs if "NetworkProtocol" in manager.value] or bmcs
     if not with_network:
-        raise BmcAnswerError("this BMC lists no manager", where=state.where("GET", "/redfish/v1/Managers"))
+        raise BmcAnswerError(
+            "this BMC lists no manager", where=state.where("GET", "/redfish/v1/Managers"), hint=ODD_ANSWER
+        )
     topology.manager_uri = with_network[0].uri
     return with_network[0]
 
@@ -134,7 +137,7 @@ def _chassis(state: BmcState, topology: Topology) -> Exchange[Found]:
     start = yield from _around_system(state, topology, "Chassis", "Chassis")
     members = yield from members_of(state, start, [])
     if not members:
-        raise BmcAnswerError("this BMC lists no chassis", where=state.where("GET", start.uri))
+        raise BmcAnswerError("this BMC lists no chassis", where=state.where("GET", start.uri), hint=ODD_ANSWER)
     return members[0]
 
 
@@ -166,6 +169,7 @@ def _bios_settings(state: BmcState, topology: Topology) -> Exchange[Found]:
         where=state.where("GET", bios.uri),
         expected="a settings resource of the BIOS",
         found="none at " + ", ".join(candidates),
+        hint="update the BMC's firmware, or set the attributes in the setup menu of the machine",
     )
 
 
@@ -178,7 +182,9 @@ def _bios_jobs(state: BmcState, topology: Topology) -> Exchange[Found]:
         if uri is not None:
             queue = yield from read(state, uri)
             return Found(uri, queue)
-    raise BmcAnswerError("this BMC has no job queue for BIOS changes", where=state.where("GET", settings.uri))
+    raise BmcAnswerError(
+        "this BMC has no job queue for BIOS changes", where=state.where("GET", settings.uri), hint=NOT_OFFERED
+    )
 
 
 def _media(state: BmcState, topology: Topology) -> Exchange[Found]:
@@ -218,6 +224,7 @@ def _bios_registry(state: BmcState, topology: Topology) -> Exchange[Found]:
         where=state.where("GET", registries.uri),
         expected=name or "an AttributeRegistry named by the BIOS resource",
         found=f"{len(listed.members)} registries",
+        hint="start the host once, so that the BIOS gives its registry to the BMC; or update the BMC's firmware",
     )
 
 
@@ -248,6 +255,7 @@ def _own_account(state: BmcState, topology: Topology) -> Exchange[Found]:
         where=state.where("GET", accounts.uri),
         expected=f"an account {user!r}",
         found=f"{len(members)} accounts",
+        hint="log in with an account that may read the accounts, such as an administrator",
     )
 
 
@@ -272,7 +280,9 @@ def _reset_info(state: BmcState, topology: Topology) -> Exchange[Found]:
     action = actions.get("#ComputerSystem.Reset") if isinstance(actions, Mapping) else None
     uri = action.get("@Redfish.ActionInfo") if isinstance(action, Mapping) else None
     if not isinstance(uri, str) or not isinstance(action, Mapping) or "ResetType@Redfish.AllowableValues" in action:
-        raise BmcAnswerError("the reset action has no ActionInfo", where=state.where("GET", system.uri))
+        raise BmcAnswerError(
+            "the reset action has no ActionInfo", where=state.where("GET", system.uri), hint=NOT_OFFERED
+        )
     body = yield from read(state, uri)
     return Found(uri, body)
 

@@ -31,6 +31,7 @@ async def read_power_draw(client: AsyncClient) -> float:
         "the BMC does not tell how much power the machine draws",
         where=", ".join(PLACES),
         expected="PowerWatts of EnvironmentMetrics, or PowerConsumedWatts of Power",
+        hint="update the BMC's firmware, or measure the power at the feed",
     )
 
 

@@ -77,7 +77,7 @@ async def read_settled(read: Callable[[], Awaitable[HardwareReport]]) -> Hardwar
     if last is None and failure is not None:
         raise failure
     if last is None:
-        raise BmcAnswerError("the BMC was never read", hint="match again")
+        raise BmcAnswerError("the BMC was never read", where="reading after a restart", hint="match again")
     return last
 
 

@@ -11,7 +11,7 @@ import logging
 
 from metalwright.errors import BmcAnswerError, BmcAuthError, BmcRefusedError, BmcUnreachableError, RedfishError
 from metalwright.redfish.credentials import Credentials
-from metalwright.redfish.failures import not_json_error, refusal_error
+from metalwright.redfish.failures import ODD_ANSWER, not_json_error, refusal_error
 from metalwright.redfish.messages import describe, messages_in
 from metalwright.redfish.policy import retry_after_s, transact
 from metalwright.redfish.quirks import behaviour_for
@@ -231,6 +231,7 @@ def _keep_session(state: BmcState, request: Request, response: Response) -> None
             where=state.where("POST", request.path),
             status=response.status,
             expected="an X-Auth-Token header",
+            hint=ODD_ANSWER,
             found=describe(response, state.secrets),
         )
     state.token, state.session_uri = token, path_of(location)

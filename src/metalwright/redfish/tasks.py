@@ -80,6 +80,7 @@ def follow(state: BmcState, response: Response, *, timeout_s: float, poll_s: flo
             where=response.request or state.base_url,
             status=202,
             expected="a Location header naming a task",
+            hint="read the resource before trying again: it may have taken effect",
             found=describe(response, state.secrets),
         )
     give_up_at = state.clock() + timeout_s
@@ -114,6 +115,7 @@ def result_of(state: BmcState, response: Response, *, timeout_s: float, poll_s: 
             where=state.where("GET", task.uri),
             expected=f"the result within {timeout_s:g} s",
             found=f"task {task.state}",
+            hint="look at the task; the BMC may still work on it",
         )
     answer = yield from perform(state, Request("GET", task.uri))
     monitor = path_of((answer.json_object() or {}).get("TaskMonitor"))
@@ -129,5 +131,6 @@ def _task_error(state: BmcState, task: Task) -> BmcRefusedError:
         where=state.where("GET", task.uri),
         expected="TaskState Completed",
         found=f"TaskState {task.state}, TaskStatus {task.status or 'not given'}; {'; '.join(texts)}",
+        hint="repair what the BMC names, then try again; `metalwright sel` shows its log",
         message_ids=tuple(message.id for message in task.messages if message.id),
     )

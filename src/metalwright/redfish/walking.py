@@ -9,6 +9,7 @@ from typing import Any
 from metalwright.errors import BmcAnswerError, BmcRefusedError, BmcUnreachableError
 from metalwright.redfish.collections import Collection, Member, list_members
 from metalwright.redfish.dialogue import read
+from metalwright.redfish.failures import NOT_OFFERED
 from metalwright.redfish.state import BmcState
 from metalwright.redfish.wire import Exchange
 
@@ -50,6 +51,7 @@ def follow(state: BmcState, point: Found, name: str) -> Exchange[Found]:
             where=state.where("GET", point.uri),
             expected=f"a property {name}",
             found="no such property",
+            hint=NOT_OFFERED,
         )
     uri = value.get("@odata.id") if isinstance(value, Mapping) else None
     if isinstance(uri, str) and uri and len(value) == 1:

@@ -355,3 +355,11 @@ def test_whatever_a_bmc_does_ends_in_an_answer_or_a_typed_error(outcomes: list[O
     assert len(play.sent) <= 9
     if request is POST and isinstance(outcomes[0], TransportFailure):
         assert len(play.sent) == 1
+
+
+def test_a_change_that_waits_for_the_restart_is_told_with_the_way_to_end_it() -> None:
+    state, play = make_state()
+    with pytest.raises(BmcRefusedError) as caught:
+        play.run(perform(state, POST), [refusal(400, "IDRAC.2.8.SYS011")])
+    assert "restart the host, then run again" in str(caught.value)
+    assert "clear_jobs=ID" in str(caught.value)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from metalwright.errors import BmcAnswerError, RedfishError
+from metalwright.redfish.failures import ODD_ANSWER
 from metalwright.redfish.inventory.kinds import SystemKind, counts_nothing, is_bare_and_off, kinds_of
 from metalwright.redfish.inventory.resource import Resource
 from metalwright.redfish.inventory.walk import Listing, Walk, together
@@ -180,6 +181,6 @@ def _unreadable(walk: Walk, what: str, *uris: str) -> RedfishError:
     error = walk.why(*uris)
     if error is None:
         last = walk.problems[-1].what if walk.problems else None
-        return BmcAnswerError(what, where=f"GET {uris[0]}", found=last)
+        return BmcAnswerError(what, where=f"GET {uris[0]}", found=last, hint=ODD_ANSWER)
     error.what = f"{what}: {error.what}"
     return error

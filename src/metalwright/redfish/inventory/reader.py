@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from metalwright.errors import BmcAnswerError, BmcRefusedError
+from metalwright.redfish.failures import NOT_OFFERED, ODD_ANSWER
 
 
 class Reader(Protocol):
@@ -47,10 +48,12 @@ class CapturedTree:
         self.reads.append(path)
         uri = path if path in self._bodies else self._loose.get(_loose(path))
         if uri is None:
-            raise BmcRefusedError("there is no such resource", where=f"GET {path}", status=404)
+            raise BmcRefusedError("there is no such resource", where=f"GET {path}", status=404, hint=NOT_OFFERED)
         body = self._bodies[uri]
         if not isinstance(body, Mapping) or "__not_json__" in body:
-            raise BmcAnswerError("the answer is not a JSON object", where=f"GET {path}", found=type(body).__name__)
+            raise BmcAnswerError(
+                "the answer is not a JSON object", where=f"GET {path}", found=type(body).__name__, hint=ODD_ANSWER
+            )
         return body
 
 
