@@ -52,8 +52,8 @@ def boot_commands(url: str, settings: dict[str, str]) -> Commands:
         [line(name, now.get(name), value) for name, value in wrong.items()]
         + [line("boot target", seen["target"], TARGET), line("HTTP boot", seen["http_uri"], url)]
     )
-    for name, value in wrong.items():
-        host.log(f"{name} is {now.get(name)!r}, not {value!r}: was a NIC missing at the last boot?", logger.warning)
+    for key, value in wrong.items():
+        host.log(f"{key} is {now.get(key)!r}, not {value!r}: was a NIC missing at the last boot?", logger.warning)
     yield from _assert_settings(bios, settings, wrong)
     override: dict[str, Any] = {"BootSourceOverrideTarget": TARGET, "BootSourceOverrideEnabled": "Once"}
     name = next((item for item in seen["behaviour"]["http_boot_attributes"] if item in attributes), None)
