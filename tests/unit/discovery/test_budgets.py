@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import selectors
 import time
 from typing import Any
@@ -11,7 +12,6 @@ import pytest
 
 from metalwright.model.site import RedfishSettings
 from metalwright.redfish.discovery import Target, sweep
-from metalwright.redfish.discovery import visit as visits
 from metalwright.redfish.discovery.sighting import Sighting
 from metalwright.redfish.inventory.report import IDENTITY_READ_BUDGET
 from metalwright.redfish.inventory.walk import DEFAULT_READ_BUDGET
@@ -67,6 +67,7 @@ def test_a_bmc_that_never_ends_is_left_at_its_deadline_and_the_good_one_was_done
                 assert sighting.error == "no complete answer within 300 s"
         return seen
 
+    visits = importlib.import_module("metalwright.redfish.discovery.visit")
     monkeypatch.setattr(visits, "_why_silent", accepts)
     monkeypatch.setattr(visits, "_visit", look)
     with asyncio.Runner(loop_factory=FastLoop) as runner:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metalwright.errors import UsageError
@@ -127,6 +127,7 @@ def test_a_file_of_hosts_is_no_lease_file(tmp_path: Path) -> None:
         targets_of([], 443, NOW, lease_files=[path])
 
 
+@settings(deadline=None)
 @given(st.sampled_from([KEA, ANSWER, DNSMASQ, DHCPD]), st.data())
 def test_a_damaged_file_never_breaks_the_reader(text: str, data: st.DataObject) -> None:
     """Cut anywhere, with some characters replaced: read in part, or not recognised, and never an exception."""
