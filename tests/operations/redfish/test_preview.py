@@ -132,7 +132,7 @@ CASES = (
     ),
     Case(
         *(http_boot.boot, {"url": URL, "settings": HTTP_PORT}),
-        ["SysProfile: Balanced → Performance", "boot target: None → UefiHttp", f"HTTP boot: unknown → {URL}"],
+        ["SysProfile: Balanced → Performance", "boot target: None → UefiHttp", f"HTTP boot: none → {URL}"],
         [(SETTINGS, {"Attributes": HTTP_PORT}), (SYSTEM, {"Boot": HTTP_ONCE})],
         granted,
     ),

@@ -50,7 +50,10 @@ def boot_commands(url: str, settings: dict[str, str]) -> Commands:
     wrong = {name: value for name, value in settings.items() if now.get(name) != value}
     show_diff(
         [line(name, now.get(name), value) for name, value in wrong.items()]
-        + [line("boot target", seen["target"], TARGET), line("HTTP boot", seen["http_uri"], url)]
+        + [
+            line("boot target", seen["target"], TARGET),
+            line("HTTP boot", "none" if seen["http_uri"] == "" else seen["http_uri"], url),
+        ]
     )
     for key, value in wrong.items():
         host.log(f"{key} is {now.get(key)!r}, not {value!r}: was a NIC missing at the last boot?", logger.warning)
