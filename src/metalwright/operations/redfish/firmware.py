@@ -61,7 +61,7 @@ def updated(constraints: Mapping[str, str], downgrades: Sequence[str] = ()) -> C
         if check.holds is None:
             text = f"firmware {check.name}: cannot tell whether {check.found or 'unknown'} is {check.constraint}"
             host.log(text, logger.warning)
-    show_diff([line(step.what, step.from_version, step.image.version) for step in plan.steps])
+    show_diff(map(_shown, plan.steps))
     for component, verdict in verdicts.items():
         if verdict.kind in ("proven", "failed"):
             yield StringCommand("FIRMWARE", verdict.kind, "--component", component)
@@ -94,6 +94,12 @@ def activated(constraints: Mapping[str, str], downgrades: Sequence[str] = ()) ->
 
 
 _AGAIN = "\n\nhint: repair the cause; the next run sends the image again"
+
+
+def _shown(step: Step) -> str:
+    """What a step is in a diff; the restart that it needs may follow in the same run."""
+    text = line(step.what, step.from_version, step.image.version)
+    return f"{text} (with a restart of the host)" if step.image.activation == "host-reset" else text
 
 
 def _push(step: Step) -> StringCommand:
