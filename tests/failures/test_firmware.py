@@ -145,6 +145,35 @@ def test_fw_01_a_task_that_is_gone_proves_nothing_and_the_version_decides(make: 
         assert "task Gone, but the version stays 1.0.0" in run.text
 
 
+def test_an_image_that_never_arrived_is_sent_again_by_the_next_run(make: MakeSite) -> None:
+    site = make(settle_minutes=0.01)
+    assert run_deploy(site, credentials).is_ok
+    faults = site.machines["lab-1"].system.faults
+    faults.rule("POST", "UpdateService|/update", close="before")
+    run_deploy(site, firmware)
+    assert (newest(site).is_accepted, newest(site).outcome) == (False, None)
+    faults.clear()
+    run = run_until_settled(site)
+    assert (run.is_ok, "nothing shows that the image arrived" in run.text) == (False, True), run.text
+    assert (newest(site).outcome, installed(site)) == ("failed", "1.0.0")
+    assert run_until_settled(site).is_ok
+    assert (newest(site).outcome, installed(site)) == ("proven", "2.0")
+
+
+def test_while_a_task_runs_that_may_be_the_update_no_second_image_is_sent(make: MakeSite) -> None:
+    site = make(settle_minutes=0.001)
+    assert run_deploy(site, credentials).is_ok
+    machine = site.machines["lab-1"]
+    machine.bmc.update_s = 6.0
+    machine.system.faults.rule("POST", "UpdateService|/update", close="after")
+    run_deploy(site, firmware)
+    machine.system.faults.clear()
+    assert "task Running" in run_deploy(site, firmware).text
+    machine.bmc.update_s = 0.02
+    assert run_until_settled(site, times=200).is_ok
+    assert (newest(site).outcome, len(sent(site))) == ("proven", 1)
+
+
 def test_fw_03_unknown_words_are_not_an_end(make: MakeSite) -> None:
     """Waits on every state that it does not know, showing the BMC's word, until the deadline."""
     site = make()

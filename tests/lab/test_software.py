@@ -39,6 +39,14 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SoftwareNode]:
             yield node
 
 
+@pytest.fixture
+def deployed(node: SoftwareNode) -> SoftwareNode:
+    """The same node after the software phase, also where the test of the bare system did not run before."""
+    if "containerd" not in node.run("apt-mark showhold"):
+        deploy(node)
+    return node
+
+
 class ServedSite:
     """The boot server of the site, in a thread of its own."""
 
@@ -106,71 +114,71 @@ def test_a_bare_system_becomes_the_blueprints_and_stays_so(
     )
 
 
-def test_drift_is_seen_and_mended(node: SoftwareNode) -> None:
-    node.run("systemctl stop containerd; apt-mark unhold containerd; echo x >> /etc/ssh/authorized_keys.d/amina")
-    node.run("nft flush ruleset")
-    node.run("sed -i '1i PermitRootLogin yes' /etc/ssh/sshd_config.d/00-metalwright.conf; systemctl reload ssh")
-    seen = failing(accept(node))
+def test_drift_is_seen_and_mended(deployed: SoftwareNode) -> None:
+    deployed.run("systemctl stop containerd; apt-mark unhold containerd; echo x >> /etc/ssh/authorized_keys.d/amina")
+    deployed.run("nft flush ruleset")
+    deployed.run("sed -i '1i PermitRootLogin yes' /etc/ssh/sshd_config.d/00-metalwright.conf; systemctl reload ssh")
+    seen = failing(accept(deployed))
     drift = {"service:containerd", "package:containerd", "sshd:permitrootlogin", "user:amina", "firewall:input"}
     assert set(seen) == drift
     assert seen["service:containerd"].startswith("containerd.service: inactive/dead")
-    told = preview(node)
+    told = preview(deployed)
     assert "package containerd: not on hold → on hold" in told
     assert "file /etc/ssh/authorized_keys.d/amina: other text → as rendered" in told
     assert "file /etc/ssh/sshd_config.d/00-metalwright.conf: other text → as rendered" in told
     assert "packets that no rule names: no rules are loaded → drop" in told
     assert any(line.startswith("service containerd.service: inactive/dead") for line in told)
     assert len(told) == 5, told
-    assert set(failing(accept(node))) == drift, "a preview changes nothing"
-    assert deploy(node).changed
-    assert preview(node) == []
-    assert failing(accept(node)) == {}
-    assert deploy(node).changed == ()
+    assert set(failing(accept(deployed))) == drift, "a preview changes nothing"
+    assert deploy(deployed).changed
+    assert preview(deployed) == []
+    assert failing(accept(deployed)) == {}
+    assert deploy(deployed).changed == ()
 
 
-def test_a_person_who_leaves_loses_the_key_and_one_who_comes_gets_in(node: SoftwareNode) -> None:
-    node.set_people("bo")
-    deploy(node)
-    assert failing(accept(node)) == {}
-    assert node.run("ls /etc/ssh/authorized_keys.d").split() == ["bo", "metalwright"]
-    node.set_people("amina")
-    deploy(node)
+def test_a_person_who_leaves_loses_the_key_and_one_who_comes_gets_in(deployed: SoftwareNode) -> None:
+    deployed.set_people("bo")
+    deploy(deployed)
+    assert failing(accept(deployed)) == {}
+    assert deployed.run("ls /etc/ssh/authorized_keys.d").split() == ["bo", "metalwright"]
+    deployed.set_people("amina")
+    deploy(deployed)
 
 
-def test_another_package_manager_is_waited_for_and_its_locks_stay(node: SoftwareNode) -> None:
-    node.run("apt-mark unhold prometheus-node-exporter; apt-get purge -qq -y prometheus-node-exporter")
+def test_another_package_manager_is_waited_for_and_its_locks_stay(deployed: SoftwareNode) -> None:
+    deployed.run("apt-mark unhold prometheus-node-exporter; apt-get purge -qq -y prometheus-node-exporter")
     holder = (
         "import fcntl, time\n"
         "files = [open(path, 'w') for path in ('/var/lib/dpkg/lock-frontend', '/var/lib/apt/lists/lock')]\n"
         "[fcntl.lockf(file, fcntl.LOCK_EX) for file in files]\n"
         "time.sleep(30)\n"
     )
-    node.run(f'setsid python3 -c "{holder}" </dev/null >/dev/null 2>&1 & sleep 3')
+    deployed.run(f'setsid python3 -c "{holder}" </dev/null >/dev/null 2>&1 & sleep 3')
     before = time.monotonic()
-    assert deploy(node).changed
+    assert deploy(deployed).changed
     assert time.monotonic() - before > 15
-    node.run("test -e /var/lib/dpkg/lock-frontend && test -e /var/lib/apt/lists/lock")
-    assert failing(accept(node)) == {}
+    deployed.run("test -e /var/lib/dpkg/lock-frontend && test -e /var/lib/apt/lists/lock")
+    assert failing(accept(deployed)) == {}
 
 
-def test_a_service_that_dies_at_once_fails_the_phase(node: SoftwareNode) -> None:
+def test_a_service_that_dies_at_once_fails_the_phase(deployed: SoftwareNode) -> None:
     override = "/run/systemd/system/prometheus-node-exporter.service.d"
     settings = "[Service]\\nExecStart=\\nExecStart=/bin/false\\nRestart=no\\n"
-    node.run(f"mkdir -p {override}; printf '{settings}' > {override}/dies.conf; systemctl daemon-reload")
-    node.run("systemctl restart prometheus-node-exporter")
+    deployed.run(f"mkdir -p {override}; printf '{settings}' > {override}/dies.conf; systemctl daemon-reload")
+    deployed.run("systemctl restart prometheus-node-exporter")
     with pytest.raises(DeployError) as caught:
-        deploy(node)
-    assert "prometheus-node-exporter.service does not run" in (node.directory / "pyinfra.log").read_text()
+        deploy(deployed)
+    assert "prometheus-node-exporter.service does not run" in (deployed.directory / "pyinfra.log").read_text()
     assert caught.value.where == "lab-1"
-    node.run(f"rm -r {override}; systemctl daemon-reload")
-    deploy(node)
+    deployed.run(f"rm -r {override}; systemctl daemon-reload")
+    deploy(deployed)
 
 
-def test_another_system_at_the_address_is_left_alone(node: SoftwareNode, tmp_path: Path) -> None:
+def test_another_system_at_the_address_is_left_alone(deployed: SoftwareNode, tmp_path: Path) -> None:
     stamp = STAMP.model_copy(update={"node": "lab-2"}).model_dump_json(by_alias=True)
-    node.run(f"cp /etc/metalwright/stamp.json /root/; echo '{stamp}' > /etc/metalwright/stamp.json")
-    node.run("rm /etc/chrony/chrony.conf")
+    deployed.run(f"cp /etc/metalwright/stamp.json /root/; echo '{stamp}' > /etc/metalwright/stamp.json")
+    deployed.run("rm /etc/chrony/chrony.conf")
     with pytest.raises(DeployError):
-        deploy(node)
-    node.run("test ! -e /etc/chrony/chrony.conf && mv /root/stamp.json /etc/metalwright/stamp.json")
-    deploy(node)
+        deploy(deployed)
+    deployed.run("test ! -e /etc/chrony/chrony.conf && mv /root/stamp.json /etc/metalwright/stamp.json")
+    deploy(deployed)

@@ -18,7 +18,7 @@ from metalwright.redfish.blocking_client import BlockingClient
 from metalwright.redfish.links import Topology, find
 from metalwright.redfish.messages import describe
 from metalwright.redfish.tasks import Task, monitor_of
-from metalwright.redfish.updates import Offer, look_at_task, update_request, ways_offered
+from metalwright.redfish.updates import Offer, task_of_update, update_request, ways_offered
 from metalwright.workspace import Workspace
 
 CONNECT_S = 5.0
@@ -38,7 +38,7 @@ class FirmwareDesk:
         journal = self.workspace.journal.firmware
         match command.target:
             case "state":
-                return [json.dumps(self._state(client))]
+                return [json.dumps(self._state(client, topology))]
             case "push":
                 targets = tuple(uri for uri in command.options.get("targets", "").split(",") if uri)
                 return self._push(client, topology, component, command.options.get("version", ""), targets)
@@ -50,11 +50,12 @@ class FirmwareDesk:
                 return [f"{component}: {outcome}"]
         raise UsageError("FIRMWARE takes state, push, reset, proven or failed", where="@redfish", found=command.target)
 
-    def _state(self, client: BlockingClient) -> dict[str, Any]:
+    def _state(self, client: BlockingClient, topology: Topology) -> dict[str, Any]:
         """Every open update with what its task says now; the end of a task is remembered when it is first seen."""
         found = []
         for update in self.workspace.journal.firmware.open(self.node):
-            task = client.run(look_at_task(client.state, update.task)) if update.task else None
+            looking = task_of_update(client.state, topology, update.task, is_accepted=update.is_accepted)
+            task = client.run(looking)
             view = view_of(task) if task is not None else None
             if update.task_ended is None and is_over(view, is_accepted=update.is_accepted):
                 self.workspace.journal.firmware.task_ended(self.node, update.component)

@@ -80,6 +80,8 @@ def _after_the_task(
     name = f"{update.component} {update.version}"
     if update.activation == "host-reset" and update.reset is None and (task is None or task.is_ended):
         return Verdict("needs-reset", f"{name} comes into force at the next restart", is_task_over=True)
+    if task is None and not update.is_accepted and (now - update.started).total_seconds() > patience.settle_s:
+        return Verdict("failed", f"{name}: nothing shows that the image arrived; no task runs, version {shown}")
     since = max(moment for moment in (update.task_ended or now, update.reset) if moment is not None)
     if task is None and update.task_ended is None:
         return Verdict("settling", f"{name}: the BMC named no task; version {shown}", is_task_over=update.is_accepted)

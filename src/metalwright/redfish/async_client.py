@@ -183,9 +183,9 @@ class AsyncClient:
         """Wait for the task that ``response`` (202) started; None when it started none."""
         return await self._run(tasks.follow(self.state, response, timeout_s=timeout_s))
 
-    async def task(self, uri: str) -> Task:
-        """Return what a task says now; see :func:`metalwright.redfish.updates.look_at_task`."""
-        return await self._run(updates.look_at_task(self.state, uri))
+    async def task_of_update(self, uri: str | None, *, is_accepted: bool) -> Task | None:
+        """Return what the task of an update says now; see :func:`metalwright.redfish.updates.task_of_update`."""
+        return await self._run(updates.task_of_update(self.state, self.topology, uri, is_accepted=is_accepted))
 
     async def _write(self, request: Request) -> Response:
         async with self._write_lock:

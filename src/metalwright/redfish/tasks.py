@@ -50,10 +50,14 @@ def monitor_of(response: Response) -> str | None:
 
 def task_in(uri: str, response: Response) -> Task:
     """Return the task that a monitor's answer shows: the Task resource, or the final answer of the operation."""
-    body: JsonObject = response.json_object() or {}
+    return task_from(uri, response.json_object() or {}, otherwise="Running" if response.status == 202 else "Completed")
+
+
+def task_from(uri: str, body: JsonObject, *, otherwise: str) -> Task:
+    """Return the task that a Task resource tells of; ``otherwise`` is its state where it tells none."""
     state = body.get("TaskState")
     if not isinstance(state, str):
-        state = "Running" if response.status == 202 else "Completed"
+        state = otherwise
     percent = body.get("PercentComplete")
     messages = body.get("Messages")
     return Task(

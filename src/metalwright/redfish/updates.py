@@ -10,8 +10,10 @@ from urllib.parse import urlsplit
 
 from metalwright.errors import BmcAnswerError, BmcAuthError, BmcRefusedError, BmcUnreachableError
 from metalwright.redfish.dialogue import perform
+from metalwright.redfish.links import find
 from metalwright.redfish.state import BmcState
-from metalwright.redfish.tasks import Task, task_in
+from metalwright.redfish.tasks import WAITS_FOR_RESET, Task, task_from, task_in
+from metalwright.redfish.walking import Topology
 from metalwright.redfish.wire import Exchange, JsonObject, Request, Upload
 
 UPLOAD_S = 900.0
@@ -81,3 +83,26 @@ def look_at_task(state: BmcState, uri: str) -> Exchange[Task]:
     except (BmcUnreachableError, BmcAnswerError, BmcAuthError):
         return Task(uri, "Silent")
     return task_in(uri, answer)
+
+
+def task_of_update(state: BmcState, topology: Topology, uri: str | None, *, is_accepted: bool) -> Exchange[Task | None]:
+    """Return what the task of an update says now; None: the BMC named none, and runs none that could be it.
+
+    Where the answer that would have named it never came (``is_accepted`` false), any task that runs is taken for it:
+    a second image is not sent into an update that may be going on.
+    """
+    if uri is not None:
+        return (yield from look_at_task(state, uri))
+    if is_accepted:
+        return None
+    try:
+        listed = yield from find(state, topology, "@root/Tasks/Tasks/*")
+    except BmcUnreachableError:
+        return Task("", "Silent")
+    except (BmcAnswerError, BmcRefusedError):
+        return None
+    for body in listed.value["Members"]:
+        task = task_from(str(body.get("@odata.id") or ""), body, otherwise="Completed")
+        if not task.is_ended and task.state.lower() not in WAITS_FOR_RESET:
+            return task
+    return None

@@ -81,6 +81,5 @@ def _text(value: object) -> str | None:
 
 
 async def _task(session: BmcSession, update: FirmwareUpdate) -> TaskView | None:
-    if update.task is None:
-        return None
-    return view_of(await session.client.task(update.task))
+    task = await session.client.task_of_update(update.task, is_accepted=update.is_accepted)
+    return None if task is None else view_of(task)

@@ -34,6 +34,7 @@ def bmc_world(directory: Path, loopback: str, tiny_image: tuple[Path, str]) -> I
     """A machine whose blueprint wants newer firmware of its BMC and its BIOS, and the images for it."""
     with world(directory, loopback, tiny_image) as site:
         root = site.demo.root
+        site.edit("inventory/site.yaml", "bmc_settle_minutes: 2", "bmc_settle_minutes: 0.5")
         site.edit("blueprints/lab-vm/1.0.0.yaml", 'firmware: {bmc: ">=1.0", bios: ">=1.0"}', WANTED)
         (root / "blueprints/blueprints.lock").unlink()
         with (root / "inventory/site.yaml").open("a") as file:
