@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metalwright.accelerators.compatibility import incompatibilities
@@ -193,6 +193,7 @@ VERSIONS = st.from_regex(r"[0-9]{1,3}(\.[0-9]{1,3}){0,3}", fullmatch=True) | st.
     ),
     cap=st.integers(1, 2000),
 )
+@settings(deadline=None)  # reads a blueprint each time: slow where processors are shared
 def test_any_stack_is_judged_and_every_judgement_says_what_it_found(
     vendor: str, gpus: str, model: str, count: int, versions: dict[str, str], cap: int
 ) -> None:
