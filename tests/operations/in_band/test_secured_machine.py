@@ -176,7 +176,7 @@ def test_acceptance_passes_what_is_secure_and_names_what_somebody_opened(
     assert {"networks_apart:probe", "firewall_rules:loaded", "audit_rules:loaded", "user:operator"} <= first.keys()
 
     node.run(
-        "nft insert rule inet metalwright input tcp dport 22 accept; echo > /run/stand-in-audit;"
+        "nft insert rule inet metalwright let_in tcp dport 22 accept; echo > /run/stand-in-audit;"
         " touch /etc/ssh/authorized_keys.d/stranger; nft insert rule inet metalwright forward accept"
     )
     second = accept(site, tmp_path / "second")
