@@ -133,7 +133,7 @@ def test_the_health_of_disks_is_asked_every_five_minutes_by_packages_that_can(no
 
 
 def test_only_the_scraper_reaches_the_exporters(node: Machine) -> None:
-    rules = node.run("nft list chain inet metalwright input").stdout
+    rules = node.run("nft list table inet metalwright").stdout
     assert "ip saddr 10.107.0.9 tcp dport { 9100, 9400 } accept" in rules
     assert "tcp dport 22 accept" in rules
 
