@@ -132,7 +132,7 @@ def measure(count: int, faulty_count: int, wait_s: int) -> Result:
             named=causes.total(),
             unexplained=tuple(f"{name} ({faulty[name].name}): {lack}" for name, lack in missing.items() if lack),
             accused=tuple(name for name in good if "hint:" in said.get(name, "")),
-            causes=causes,
+            causes=dict(causes),
             wait_s=wait_s,
             wall_s=round(wall_s, 1),
             cpu_s_per_bmc=round((usage.ru_utime + usage.ru_stime) / count, 3),
