@@ -22,7 +22,7 @@ from tests.simulator.provision.world import World, add_image, world
 from metalwright.model.addresses import KnownGood
 from metalwright.workspace import open_workspace
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(900)
 
 DEPLOYS = ("credentials", "firmware", "bios", "harden", "eject", "boot_disk", "power", "address")
 

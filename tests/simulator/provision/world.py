@@ -34,7 +34,7 @@ from metalwright.simulator.status import LogEntry, MachineStatus
 
 TINY_OS = Path(__file__).with_name("tiny_os.py")
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKHNcCyfQaIsYvj5Vs28P/uiJ5XBlQSJVoZP3faZZXyS operator"
-CLI_TIMEOUT_S = 240
+CLI_TIMEOUT_S = 480
 TWO_MACHINES = (Machine("lab-1", 1), Machine("lab-2", 2))
 
 
