@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from tests.simulator.provision.world import World, world
 
+from metalwright.imaging.agent.stamp import PARTIAL_MAGIC, decode_stamp, read_stamp_area
+
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1500)]
 
 REBUILD = ("rebuild", "lab-1", "--until", "image", "--yes")
@@ -45,9 +47,14 @@ def pids(pattern: str) -> list[int]:
 
 
 def written_half(site: World) -> tuple[subprocess.Popen[str], int]:
-    """A rebuild whose agent was frozen in the middle of its write, and the agent."""
+    """A rebuild whose agent was frozen in the middle of its write, and the agent.
+
+    It has cleared the disk: a file that stands for one has no size for a moment, which a drive always has.
+    """
     run = site.start(*REBUILD)
     until(lambda: site.count("deployments where state = 'go'") == 1, run)
+    disk = site.disk(site.machine, site.machine.system_disk)
+    until(lambda: decode_stamp(read_stamp_area(str(disk)), PARTIAL_MAGIC) is not None, run)
     (agent,) = pids(f"metalwright.imaging.agent --media {site.demo.root}")
     os.kill(agent, signal.SIGSTOP)
     assert site.count("deployments where state = 'go'") == 1, "the write was over before it could be stopped"
