@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from metalwright.errors import LoadingError
 from metalwright.loading.checks.nodes import each_node
@@ -68,18 +69,18 @@ def _vlans(
     for number, network in enumerate(tagged, 1):
         if network is None:
             continue
-        where = blueprint.where("network", index, "networks", number)
+        where = partial(blueprint.where, "network", index, "networks", number)
         if network.vlan is None:
             yield LoadingError(
                 f"the network {network.name} is a VLAN here and has no number",
-                where=where,
+                where=where(),
                 expected=f"vlan of {network.name} in inventory/networks.yaml",
                 hint="the first network of a role is untagged, further ones are VLANs",
             )
         if limit is not None and (network.mtu or 0) > limit:
             yield LoadingError(
                 f"the VLAN {network.name} takes larger packets than the port that it is on",
-                where=where,
+                where=where(),
                 expected=f"an MTU of at most {limit}",
                 found=str(network.mtu),
                 hint="set mtu of this attachment: it then counts for the port and for all of its VLANs",
@@ -91,11 +92,11 @@ def _ports(files: SiteFiles) -> Iterator[LoadingError]:
         blueprint = files.blueprints.get(node.blueprint)
         for attachment in blueprint.model.network if blueprint else ():
             ports = [port for port in node.ports if port.role == attachment.role]
-            where = rack.where("nodes", index, "ports" if node.ports else "name")
+            where = partial(rack.where, "nodes", index, "ports" if node.ports else "name")
             if attachment.rails and len(ports) != len(attachment.networks):
                 yield LoadingError(
                     f"node {node.name}: which port of role {attachment.role} is on which rail cannot be told",
-                    where=where,
+                    where=where(),
                     expected=f"{len(attachment.networks)} ports of that role with MACs, in the order of the rails",
                     found=str(len(ports)),
                     hint="`metalwright inspect` shows the MACs",
@@ -103,7 +104,7 @@ def _ports(files: SiteFiles) -> Iterator[LoadingError]:
             elif blueprint and blueprint.model.image.os != "debian-12" and _is_torn(attachment, len(ports)):
                 yield LoadingError(
                     f"node {node.name}: one address cannot be on {len(ports)} ports of role {attachment.role}",
-                    where=where,
+                    where=where(),
                     expected="bond or rails in the blueprint's network, or one port of that role",
                     hint="systemd-networkd of Debian gives it to every port; netplan and NetworkManager cannot",
                 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from metalwright.errors import LoadingError
 from metalwright.loading.site_files import SiteFiles
@@ -20,15 +21,15 @@ def check_labels(files: SiteFiles) -> Iterator[LoadingError]:
     own = files.site.model.domain if files.site is not None else None
     for blueprint in files.blueprints.values():
         for key, value in blueprint.model.policy.labels.items():
-            where = blueprint.where("policy", "labels", key, key=True)
+            where = partial(blueprint.where, "policy", "labels", key, key=True)
             if not _is_key(key):
                 yield LoadingError(
-                    "Kubernetes takes no such label", where=where, expected=_KEY, found=key, hint=_near(key)
+                    "Kubernetes takes no such label", where=where(), expected=_KEY, found=key, hint=_near(key)
                 )
             elif own is not None and key.startswith(f"{own}/"):
                 yield LoadingError(
                     f"labels under {own}/ are metalwright's own",
-                    where=where,
+                    where=where(),
                     expected="another prefix, or none",
                     found=key,
                     hint="docs/how-to/label-nodes.md lists them",
