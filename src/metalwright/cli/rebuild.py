@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from typing import Annotated
 
 import typer
 
-from metalwright.cli.context import CliContext, print_json
+from metalwright.cli.context import CliContext
 from metalwright.cli.lost_disk import accept_new_disks
 from metalwright.cli.runs import (
     AsJson,
@@ -17,18 +19,23 @@ from metalwright.cli.runs import (
     Retry,
     Undrained,
     Yes,
+    carry_out,
+    merged,
     run_to_the_end,
     tell_outcome,
     try_again,
 )
 from metalwright.cli.selection import select_nodes
+from metalwright.errors import MetalwrightError
 from metalwright.journal.writers import person
 from metalwright.model.phase import Phase
 from metalwright.review.policies import rebuild_refusal
 from metalwright.runner.known_goods import due_fallback, plan_rollback
 from metalwright.runner.plans import granted_overwrites, granted_wipes
+from metalwright.runner.provisioning import Outcome
 from metalwright.runner.provisioning import unfinished_nodes as find_unfinished
 from metalwright.runner.target import Wish, at_targets, begun_targets, choose_target
+from metalwright.runner.turn import failure_from
 from metalwright.workspace import Workspace, open_workspace
 
 
@@ -109,22 +116,35 @@ def resume_command(
         unfinished = find_unfinished(workspace)
         if not unfinished and not again:
             cli.err.print("nothing to resume: every run has finished")
-            if as_json:
-                print_json({"schema": 1, "nodes": []})
-            return 0
-        codes = []
+        outcome = Outcome()
         for kind, names in unfinished.items():
-            targets = begun_targets(workspace, names)
-            overwrite = sorted(granted_overwrites(at_targets(workspace, targets), names, kind))
-            wipe = sorted(granted_wipes(at_targets(workspace, targets), names, kind))
-            asked = Asked(names, kind, targets, overwrite, until, wipe=wipe, yes=yes, as_json=as_json)
-            codes.append(run_to_the_end(cli, workspace, asked))
+            asked = Asked(names, kind, until=until, yes=yes, as_json=as_json)
+            outcome = merged(outcome, _taken_up(cli, names, partial(_go_on, cli, workspace, asked)))
         if again:
             asked = Asked(tuple(target.node for target in again), "rebuild", until=until, as_json=as_json)
-            outcome = try_again(cli, workspace, asked, again)
-            tell_outcome(cli, workspace, asked, outcome)
-            codes.append(0 if outcome.is_ok else 1)
-        return max(codes)
+            second_try = partial(try_again, cli, workspace, asked, again)
+            outcome = merged(outcome, _taken_up(cli, asked.names, second_try))
+        if as_json or outcome.nodes:
+            tell_outcome(cli, workspace, outcome, until=until, as_json=as_json)
+        return 0 if outcome.is_ok else 1
+
+
+def _go_on(cli: CliContext, workspace: Workspace, asked: Asked) -> Outcome:
+    """Go on with unfinished runs towards what they were begun for, with what was allowed then."""
+    targets = begun_targets(workspace, asked.names)
+    begun = at_targets(workspace, targets)
+    overwrite = sorted(granted_overwrites(begun, asked.names, asked.kind))
+    wipe = sorted(granted_wipes(begun, asked.names, asked.kind))
+    return carry_out(cli, workspace, replace(asked, targets=targets, overwrite=overwrite, wipe=wipe))
+
+
+def _taken_up(cli: CliContext, names: tuple[str, ...], take_up: Callable[[], Outcome]) -> Outcome:
+    """What became of these nodes; what could not begin is said, and keeps no other run from being taken up."""
+    try:
+        return take_up()
+    except MetalwrightError as error:
+        cli.err.print(f"{' '.join(names)}: not taken up: {error}", markup=False)
+        return Outcome(failures={node: failure_from(error) for node in names})
 
 
 def rollback_command(

@@ -78,15 +78,17 @@ class Asked:
 
 
 def run_to_the_end(cli: CliContext, workspace: Workspace, asked: Asked) -> int:
-    """Do it, and a rebuild whose acceptance fails once more with what was good before; returns the exit code.
+    """Do it and tell what became of each node; returns the exit code. ``workspace`` is the site as git pins it."""
+    outcome = carry_out(cli, workspace, asked)
+    tell_outcome(cli, workspace, outcome, until=asked.until, as_json=asked.as_json)
+    return 0 if outcome.is_ok else 1
 
-    ``workspace`` is the site as git pins it. Raises UsageError for an override without a reason.
+
+def carry_out(cli: CliContext, workspace: Workspace, asked: Asked) -> Outcome:
+    """Do it, and a rebuild whose acceptance fails once more with what was good before; nothing of the end is told.
+
+    ``workspace`` is the site as git pins it.
     """
-    for option, reason in (("--undrained", asked.undrained), ("--no-way-back", asked.no_way_back)):
-        if reason is not None and not reason.strip():
-            raise UsageError(
-                f"{option} wants a reason", where=" ".join(asked.names), expected="why; the audit log keeps it"
-            )
     fallbacks = _fallbacks(cli, workspace, asked)
     outcome = _run(cli, workspace, asked, fallbacks)
     if asked.kind == "rebuild":
@@ -94,11 +96,10 @@ def run_to_the_end(cli: CliContext, workspace: Workspace, asked: Asked) -> int:
     again = [target for node in outcome.failures if (target := due_fallback(workspace.journal, node)) is not None]
     if again and asked.kind == "rebuild":
         try:
-            outcome = _merged(outcome, try_again(cli, workspace, asked, again))
+            outcome = merged(outcome, try_again(cli, workspace, asked, again))
         except MetalwrightError as error:
             cli.err.print(f"the second try did not begin (`metalwright resume` begins it): {error}", markup=False)
-    tell_outcome(cli, workspace, asked, outcome)
-    return 0 if outcome.is_ok else 1
+    return outcome
 
 
 def _overwrite_confirmed(
@@ -117,7 +118,7 @@ def _overwrite_confirmed(
         cli.err.print(f"the overwriting did not begin; add --overwrite to the same command: {error}", markup=False)
         return outcome
     outcome.failures = {node: failure for node, failure in outcome.failures.items() if node not in names}
-    return _merged(outcome, after)
+    return merged(outcome, after)
 
 
 def try_again(cli: CliContext, workspace: Workspace, asked: Asked, targets: Sequence[RebuildTarget]) -> Outcome:
@@ -135,13 +136,13 @@ def try_again(cli: CliContext, workspace: Workspace, asked: Asked, targets: Sequ
     return outcome
 
 
-def tell_outcome(cli: CliContext, workspace: Workspace, asked: Asked, outcome: Outcome) -> None:
+def tell_outcome(cli: CliContext, workspace: Workspace, outcome: Outcome, *, until: Phase, as_json: bool) -> None:
     """The table or the JSON at the end, and what has to happen with nodes that are held."""
-    if asked.as_json:
+    if as_json:
         print_json(_as_json(outcome))
     else:
         _print_outcome(cli, outcome)
-    if asked.until is Phase.READY:
+    if until is Phase.READY:
         tell_held(cli, workspace, [node for node in outcome.nodes if node not in outcome.failures])
 
 
@@ -208,14 +209,14 @@ def _settle_plan(cli: CliContext, workspace: Workspace, request: Request, asked:
     return current
 
 
-def _merged(first: Outcome, second: Outcome) -> Outcome:
-    """What became of each node in the end; the seconds of both tries count."""
+def merged(first: Outcome, second: Outcome) -> Outcome:
+    """What became of each node of either in the end; where both tried a node, the seconds of both count."""
     failures = {node: failure for node, failure in first.failures.items() if node not in second.again}
     seconds = dict(first.seconds)
     for node, phases in second.seconds.items():
         before = seconds.get(node, {})
         seconds[node] = {name: before.get(name, 0.0) + phases.get(name, 0.0) for name in {**before, **phases}}
-    return Outcome({**first.runs, **second.runs}, seconds, {**failures, **second.failures}, second.again)
+    return Outcome({**first.runs, **second.runs}, seconds, {**failures, **second.failures}, first.again | second.again)
 
 
 def _print_outcome(cli: CliContext, outcome: Outcome) -> None:
