@@ -71,7 +71,8 @@ def dhcp_network(repository: SiteRepository) -> DhcpNetwork:
             where="inventory/networks.yaml",
             hint="add the network that the BMCs are on",
         )
-    nodes = [node for node in repository.nodes() if node.state != "retired"]
+    wanted = (node for node in repository.nodes() if node.state != "retired")
+    nodes = sorted(wanted, key=lambda node: node.name)  # the order of racks and of their lines says nothing
     held = {node.name: repository.addresses.of_node(node.name).get(network.name) for node in nodes}
     site = repository.site
     return DhcpNetwork(

@@ -37,7 +37,10 @@ def review(
     observed: Annotated[
         Path | None, typer.Option(help="Snapshot of the fleet: what `metalwright status --json` printed.")
     ] = None,
-    approved_by: Annotated[list[str] | None, typer.Option(help="Who approved the change; repeat for more.")] = None,
+    approved_by: Annotated[
+        list[str] | None,
+        typer.Option(help="Who approved: NAME, or NAME@COMMIT, which counts only for that head; repeat for more."),
+    ] = None,
     may_remove: Annotated[int | None, typer.Option(min=0, help="Nodes that this change may remove.")] = None,
 ) -> int:
     """Say what a change will do to which machines: reboots, disks written, GPUs out of service, addresses.

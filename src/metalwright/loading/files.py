@@ -25,6 +25,7 @@ _FOREIGN_BOMS = {
 }
 
 
+_TOO_LARGE = "files of a site are written by people: this one is something else, or belongs elsewhere"
 _ENCODING = "save it as UTF-8 in the editor, or: iconv -f UTF-16 -t UTF-8"
 
 
@@ -60,8 +61,12 @@ def _is_plainly_below(path: Path, root: Path) -> bool:
     return not any(step.is_symlink() for step in (path, *list(path.parents)[: below - 1]))
 
 
-def read_bytes(path: Path, *, root: Path | None, max_bytes: int = MAX_FILE_BYTES) -> bytes:
+def read_bytes(
+    path: Path, *, root: Path | None, max_bytes: int = MAX_FILE_BYTES, too_large_hint: str = _TOO_LARGE
+) -> bytes:
     """The bytes of a regular file inside ``root``; ``None`` for a file that somebody named on the command line.
+
+    ``too_large_hint`` says what to do about one above ``max_bytes``.
 
     Raises:
         LoadingError: missing, unreadable, not a regular file, too large, or outside of ``root``.
@@ -82,7 +87,7 @@ def read_bytes(path: Path, *, root: Path | None, max_bytes: int = MAX_FILE_BYTES
             where=str(path),
             expected=f"at most {max_bytes} bytes",
             found=f"{len(data)} or more",
-            hint="files of a site are written by people: this one is something else, or belongs elsewhere",
+            hint=too_large_hint,
         )
     return data
 

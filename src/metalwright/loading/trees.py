@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from metalwright.errors import LoadingError
-from metalwright.loading.files import inside
+from metalwright.loading.files import read_bytes
 
 RECIPE_TREES = ("deploys", "templates", "inventory/group_data")
 NOT_OF_NODES = ("templates/prometheus", "templates/orchestrator")
@@ -16,6 +16,8 @@ NOT_OF_NODES = ("templates/prometheus", "templates/orchestrator")
 
 MAX_FILE_BYTES = 1024 * 1024
 """Of one file of a recipe: each is rendered for every node, twice in a review."""
+
+_TOO_LARGE = "templates hold configuration: put data into the image or a package"
 
 
 def tree_digest(root: Path, trees: tuple[str, ...] = RECIPE_TREES) -> str:
@@ -39,7 +41,12 @@ def file_digests(root: Path, trees: tuple[str, ...] = RECIPE_TREES) -> dict[str,
     Raises:
         LoadingError: as ``tree_digest``.
     """
-    return {relative: _file_digest(path) for relative, path in sorted(_files(root, trees))}
+    return {
+        relative: hashlib.sha256(
+            read_bytes(path, root=root, max_bytes=MAX_FILE_BYTES, too_large_hint=_TOO_LARGE)
+        ).digest()
+        for relative, path in sorted(_files(root, trees))
+    }
 
 
 def _files(root: Path, trees: tuple[str, ...]) -> Iterator[tuple[str, Path]]:
@@ -57,7 +64,7 @@ def _files(root: Path, trees: tuple[str, ...]) -> Iterator[tuple[str, Path]]:
             for name in files:
                 if not name.startswith(".") and not name.endswith(".pyc"):
                     path = Path(directory) / name
-                    yield path.relative_to(root).as_posix(), inside(path, root)
+                    yield path.relative_to(root).as_posix(), path
 
 
 def _counts(path: Path) -> bool:
@@ -68,20 +75,3 @@ def _counts(path: Path) -> bool:
 def _refuse(error: OSError) -> None:
     if not isinstance(error, FileNotFoundError):
         raise LoadingError("cannot read the directory", where=str(error.filename), found=error.strerror) from error
-
-
-def _file_digest(path: Path) -> bytes:
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise LoadingError("cannot read the file", where=str(path), found=error.strerror) from error
-    if len(data) > MAX_FILE_BYTES:
-        raise LoadingError(
-            "the file is too large to be rendered onto nodes",
-            where=str(path),
-            expected=f"at most {MAX_FILE_BYTES} bytes",
-            found=f"{path.stat().st_size} bytes",
-            hint="templates hold configuration: put data into the image or a package",
-        )
-    return hashlib.sha256(data).digest()

@@ -64,7 +64,8 @@ class NodeImpact(Frozen):
     """What the change does to one node when it is provisioned.
 
     ``what`` says it in words; ``phases`` will act. ``reboots`` is ``None`` when it depends on what is on the machine.
-    ``gpus_out``: GPUs out of service meanwhile. ``networks``: those of its networks that change; it keeps what it has
+    ``gpus_out``: GPUs out of service meanwhile; where it ``leaves`` (quarantined, spare, retired, removed), with the
+    merge already and until it is wanted again. ``networks``: those of its networks that change; it keeps what it has
     until it is provisioned again. ``minutes`` and ``state`` come from a snapshot, ``None`` is unknown.
     """
 
@@ -78,6 +79,7 @@ class NodeImpact(Frozen):
     reimage: bool = False
     drain: bool = False
     gpus_out: Count = 0
+    leaves: bool = False
     addresses: tuple[AddressMove, ...] = ()
     networks: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
@@ -118,6 +120,7 @@ class Review(Frozen):
     site: tuple[SiteChange, ...] = ()
     nodes: tuple[NodeImpact, ...] = ()
     gpus_out_at_once: Count = 0
+    gpus_leaving: Count = Field(default=0, description="of those out at once: GPUs of nodes that leave service")
     files: tuple[FileChange, ...] = ()
     policies: tuple[PolicyResult, ...] = ()
     warnings: tuple[str, ...] = ()

@@ -43,5 +43,5 @@ def _key(node: NodeImpact) -> object:
     own = tuple(word for word in node.what if word.startswith(("identity:", "moves from")))
     return (
         node.base, node.blueprint, what, own, node.phases, node.reboots, node.reimage, node.drain, node.gpus_out,
-        addresses, node.files, node.minutes, node.state,
+        node.leaves, addresses, node.files, node.minutes, node.state,
     )  # fmt: skip

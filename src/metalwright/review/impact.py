@@ -20,7 +20,7 @@ _AGAIN = (Phase.SOFTWARE, Phase.ACCEPT, Phase.READY)
 
 _DRAINING = ("tests", "drain", "reboot", "re-image", "firmware")
 _OUT_OF_POOL = ("quarantined", "retired", "held")
-_NOT_SERVING = ("quarantined", "retired")
+_NOT_SERVING = ("spare", "quarantined", "retired")
 _IDENTITY = ("serial", "uuid", "bmc_mac")
 
 
@@ -32,6 +32,7 @@ class Impact:
     site: tuple[SiteChange, ...]
     nodes: tuple[NodeImpact, ...]
     gpus_out_at_once: int
+    gpus_leaving: int
     removed: tuple[str, ...]
 
 
@@ -48,13 +49,18 @@ def assess(base: SiteRepository, head: SiteRepository) -> Impact:
         for name, (rack, node) in after.items()
     ]
     new_names = {old: new for new, old in old_names.items()}
-    gone = [_removed(rack, node, new_names.get(name)) for name, (rack, node) in before.items() if name not in after]
+    gone = [
+        comparison.removed(rack, node, new_names.get(name))
+        for name, (rack, node) in before.items()
+        if name not in after
+    ]
     affected = (*(impact for impact in nodes if impact is not None), *gone)
     return Impact(
         changes=tuple(change for pair in comparison.pairs(affected) for change in comparison.changes(*pair)),
         site=(*networks_and_site(base, head), *racks_without_nodes(base, head)),
         nodes=affected,
         gpus_out_at_once=_at_once(affected, head.site.limits.parallel_nodes),
+        gpus_leaving=sum(node.gpus_out for node in affected if node.leaves),
         removed=tuple(
             name
             for name, (_, node) in before.items()
@@ -113,7 +119,8 @@ class _Comparison:
             phases = set()
         is_identity = old.identity != node.identity or _identity(old) != _identity(node)
         phases |= {Phase.IDENTIFY} if is_identity and acting else set()
-        drain = acting and (Phase.ACCEPT in phases or any(change.risk in _DRAINING for change in changes))
+        leaves = _leaves(old, node)
+        drain = leaves or (acting and (Phase.ACCEPT in phases or any(change.risk in _DRAINING for change in changes)))
         return NodeImpact(
             node=node.name,
             rack=rack.name,
@@ -125,6 +132,7 @@ class _Comparison:
             reimage=acting and any(change.risk == "re-image" for change in changes),
             drain=drain,
             gpus_out=_serving_gpus(self.base, old) if drain else 0,
+            leaves=leaves,
             addresses=moves,
             networks=networks if acting else (),
         )
@@ -139,10 +147,24 @@ class _Comparison:
     def renamed(self, old: Node, rack: Rack, node: Node) -> NodeImpact:
         """A new name for a machine that has another in the base: for metalwright a new node, for its workload not."""
         new = self._new(rack, node)
-        gpus = _serving_gpus(self.base, old) if new.reimage else 0
+        leaves = _leaves(old, node)
+        drain = new.reimage or leaves
         loses = ", which loses its workload and its system" if new.reimage else ""
         words = (*new.what, f"it is the machine of {old.name}{loses}")
-        return new.model_copy(update={"what": words, "drain": new.reimage, "gpus_out": gpus})
+        gpus = _serving_gpus(self.base, old) if drain else 0
+        return new.model_copy(update={"what": words, "drain": drain, "gpus_out": gpus, "leaves": leaves})
+
+    def removed(self, rack: Rack, node: Node, new_name: str | None) -> NodeImpact:
+        """A node of the base alone. A machine that goes on under another name counts its GPUs there."""
+        is_gone = new_name is None
+        what = "is removed from the inventory; "
+        what += "the machine itself is left as it is" if is_gone else f"its machine becomes {new_name}"
+        return NodeImpact(
+            node=node.name, rack=rack.name, blueprint="", base=node.blueprint, what=(what,),
+            gpus_out=_serving_gpus(self.base, node) if is_gone else 0,
+            leaves=is_gone and node.state not in _NOT_SERVING,
+            addresses=_moves(self.addresses_before.get(node.name, {}), self.addresses_after.get(node.name, {})),
+        )  # fmt: skip
 
     def _networks_of(self, node: Node) -> tuple[str, ...]:
         """The networks that change and that the node joins."""
@@ -170,10 +192,9 @@ def _same_machines(before: Mapping[str, tuple[Rack, Node]], after: Mapping[str, 
     return found
 
 
-def _removed(rack: Rack, node: Node, new_name: str | None) -> NodeImpact:
-    what = "is removed from the inventory; "
-    what += f"its machine becomes {new_name}" if new_name is not None else "the machine itself is left as it is"
-    return NodeImpact(node=node.name, rack=rack.name, blueprint="", base=node.blueprint, what=(what,))
+def _leaves(old: Node, node: Node) -> bool:
+    """Whether a node that serves is wanted in a state in which it does not."""
+    return old.state not in _NOT_SERVING and node.state in _NOT_SERVING
 
 
 def _node_words(old_rack: Rack, old: Node, rack: Rack, node: Node) -> Iterator[str]:
@@ -230,8 +251,9 @@ def _serving_gpus(base: SiteRepository, old: Node) -> int:
 
 
 def _at_once(nodes: tuple[NodeImpact, ...], parallel: int) -> int:
-    """The worst case: the largest nodes together, as many as are worked on at once."""
-    return sum(sorted((node.gpus_out for node in nodes), reverse=True)[:parallel])
+    """The worst case: all that leave, and of the others the largest together, as many as are worked on at once."""
+    leaving = sum(node.gpus_out for node in nodes if node.leaves)
+    return leaving + sum(sorted((node.gpus_out for node in nodes if not node.leaves), reverse=True)[:parallel])
 
 
 def _by_node(repository: SiteRepository) -> Mapping[str, Mapping[str, str]]:

@@ -16,12 +16,17 @@ MARK = "<!-- metalwright review -->"
 """First line of the comment, so that a job finds the one that it wrote before."""
 
 _NONE = "–"
+_NO_GPU = "no GPU out of service"
 _FILES_NOTES = {
     "software": "Written to running nodes by the software phase:",
     "image": "Written together with the disk: a running node keeps its own until it is rebuilt.",
     "export": "What a DHCP server is told, once somebody exports it again:",
 }
-_GPUS_NOTE = "- GPUs out: the acceptance tests run again and need the whole node, so the workload has to leave"
+_TESTS_NOTE = "- GPUs out: the acceptance tests run again and need the whole node, so the workload has to leave"
+_LEAVING_NOTE = (
+    "- GPUs out of nodes that become spare, quarantined or retired or are removed: they leave service with the merge, "
+    "and stay out until a node is wanted ready again"
+)
 _VERDICTS = {"pass": "pass", "fail": "**FAIL**", "open": "**open**"}
 _DIFF_LINES = 40
 _MOST_NAMES = 500
@@ -78,12 +83,12 @@ def _headline(review: Review) -> str:
     if not review.nodes:
         return f"{refused}No node changes.{policies}"
     acting = sum(bool(node.phases) for node in review.nodes)
-    written, gpus = sum(node.reimage for node in review.nodes), review.gpus_out_at_once
+    written = sum(node.reimage for node in review.nodes)
     counted = [
         f"{_count(len(review.nodes), 'node')} affected, {acting} to provision",
         _reboot_total(review.nodes),
         f"{_count(written, 'disk')} written",
-        f"at most {_count(gpus, 'GPU')} out of service at once" if gpus else "no GPU out of service",
+        _gpu_total(review.gpus_out_at_once, review.gpus_leaving),
     ]
     return f"{refused}{'; '.join(counted)}.{policies}"
 
@@ -119,6 +124,13 @@ def _reboot_total(nodes: Iterable[NodeImpact]) -> str:
     if not unknown:
         return total
     return f"{total}, and unknown for {_count(unknown, 'node')}" if any(known) else "reboots unknown"
+
+
+def _gpu_total(at_once: int, leaving: int) -> str:
+    if at_once == leaving:
+        return f"{_count(leaving, 'GPU')} {'leaves' if leaving == 1 else 'leave'} service" if leaving else _NO_GPU
+    some = f"at most {_count(at_once, 'GPU')} out of service at once"
+    return f"{some}, {leaving} of them leave it" if leaving else some
 
 
 def _refused(refusals: Sequence[Refusal]) -> list[str]:
@@ -160,8 +172,9 @@ def _nodes(review: Review) -> list[str]:
     header = ("nodes", "what", "phases", "reboots", "disk", "GPUs out", "addresses", "minutes", "state now")
     width = len(header) if review.observed is not None else len(header) - 2  # git alone knows neither
     parts = _table(header[:width], [_node_row(group)[:width] for group in groups])
-    if any(node.gpus_out for node in review.nodes):
-        parts.append(_GPUS_NOTE)
+    leaving = {node.leaves for node in review.nodes if node.gpus_out}
+    notes = [note for leaves, note in ((False, _TESTS_NOTE), (True, _LEAVING_NOTE)) if leaves in leaving]
+    parts += ["\n".join(notes)] if notes else []
     for group in groups:
         if len(group.nodes) > 3:
             names = ", ".join(f"`{item.node}`" for item in group.nodes[:_MOST_NAMES])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import assert_never
 
@@ -12,15 +14,42 @@ from metalwright.model.policies import Approvals, Blast, Canary, Freeze, Policie
 from metalwright.model.review import PolicyResult
 from metalwright.review.impact import Impact
 
+_OF_COMMIT = re.compile(r"(?P<name>.+)@(?P<commit>[0-9a-f]{7,64})")
+
+
+@dataclass(frozen=True)
+class Said:
+    """Who approved the head that is reviewed, and who approved another commit instead: name → that commit."""
+
+    people: tuple[str, ...]
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
+
+
+def said_of(head: str, approvals: tuple[str, ...] | None) -> Said | None:
+    """Read ``NAME`` (of whatever is reviewed) and ``NAME@COMMIT``; ``None`` stays nothing said.
+
+    ``head`` is the reviewed commit; both it and those of approvals may be shortened.
+    """
+    if approvals is None:
+        return None
+    people, elsewhere = [], {}
+    for text in approvals:
+        parts = _OF_COMMIT.fullmatch(text)
+        if parts is None or parts["commit"].startswith(head) or head.startswith(parts["commit"]):
+            people.append(parts["name"] if parts is not None else text)
+        else:
+            elsewhere[parts["name"]] = parts["commit"]
+    return Said(tuple(people), {name: commit for name, commit in elsewhere.items() if name not in people})
+
 
 def judge(
     policies: Policies,
     impact: Impact,
     known_good: KnownGoodLock,
     now: datetime,
-    approvals: tuple[str, ...] | None = None,
+    approvals: Said | None = None,
 ) -> tuple[PolicyResult, ...]:
-    """Every policy in the order written. ``approvals`` are people; ``None``: nobody said who approved."""
+    """Every policy in the order written. ``approvals`` is ``None`` where nobody said who approved."""
     return tuple(_judge(policy, policies.roles, impact, known_good, now, approvals) for policy in policies.policies)
 
 
@@ -30,7 +59,7 @@ def _judge(
     impact: Impact,
     known_good: KnownGoodLock,
     now: datetime,
-    approvals: tuple[str, ...] | None,
+    approvals: Said | None,
 ) -> PolicyResult:
     match policy:
         case Approvals():
@@ -68,18 +97,20 @@ def rebuild_refusal(policies: Policies | None, person: str) -> PlanError | None:
     return None
 
 
-def _approvals(
-    policy: Approvals, people: tuple[str, ...], impact: Impact, approvals: tuple[str, ...] | None
-) -> PolicyResult:
+def _approvals(policy: Approvals, people: tuple[str, ...], impact: Impact, approvals: Said | None) -> PolicyResult:
     hit = next((item for item in impact.changes if item.risk in policy.risks or item.section in policy.sections), None)
     if hit is None:
         return PolicyResult(name=policy.name, verdict="pass", why="the change does not touch what it protects")
     need = f"{hit.section} changes: {policy.count} of {policy.role} must approve"
     if approvals is None:
         return PolicyResult(name=policy.name, verdict="open", why=f"{need}; who approved was not said (--approved-by)")
-    counted = sorted(set(approvals) & set(people))
+    counted = sorted(set(approvals.people) & set(people))
+    stale = sorted(set(approvals.elsewhere) & set(people))
     verdict = "pass" if len(counted) >= policy.count else "fail"
-    return PolicyResult(name=policy.name, verdict=verdict, why=f"{need}; did: {', '.join(counted) or 'nobody'}")
+    did = f"{need}; did: {', '.join(counted) or 'nobody'}"
+    if stale:
+        did += f"; approved another commit than this head: {', '.join(stale)}"
+    return PolicyResult(name=policy.name, verdict=verdict, why=did)
 
 
 def _canary(policy: Canary, impact: Impact, known_good: KnownGoodLock) -> PolicyResult:

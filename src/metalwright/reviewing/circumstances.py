@@ -10,7 +10,10 @@ from metalwright.model.review import ObservedSnapshot
 
 @dataclass(frozen=True)
 class Circumstances:
-    """The time of the review, and what people said of it; ``None``: nothing was said."""
+    """The time of the review, and what people said of it; ``None``: nothing was said.
+
+    ``approved_by`` holds ``NAME`` and ``NAME@COMMIT``; the latter counts where that commit is the one reviewed.
+    """
 
     now: datetime
     approved_by: tuple[str, ...] | None = None

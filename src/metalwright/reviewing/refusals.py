@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from metalwright.errors import LoadingError
@@ -69,6 +69,28 @@ def wrong_versions(before: SiteRepository, after: SiteRepository) -> Iterator[Re
             yield Refusal(rule="version", file=file, what=fault[0], hint=hint)
 
 
+def unreleased_pins(head_root: Path, impact: Impact) -> Iterator[Refusal]:
+    """Versions that nodes come to stand on, or stand on with another text, and whose bytes no lock holds.
+
+    What was reviewed could change under the nodes after the merge. One that nodes stood on before stays a warning.
+    """
+    released = read_records(head_root)
+    edited = {change.blueprint for change in impact.changes if change.base == change.blueprint}
+    moved: dict[str, list[str]] = {}
+    for node in impact.nodes:
+        ref = node.blueprint
+        if ref and ref not in released and (node.base != ref or ref in edited):
+            moved.setdefault(ref, []).append(node.node)
+    for ref, names in sorted(moved.items()):
+        name, _, version = ref.partition("@")
+        yield Refusal(
+            rule="unreleased",
+            file=f"blueprints/{name}/{version}.yaml",
+            what=f"{ref} is not in blueprints.lock, so its file could change under {_named(names)} after this review",
+            hint=f"metalwright blueprint release {ref}",
+        )
+
+
 def too_many_removals(before: SiteRepository, impact: Impact, given: Circumstances) -> Iterator[Refusal]:
     """Too many nodes leave at once. A policy of the site takes the place of this rule; so does a number given."""
     policies = before.policies.policies if before.policies is not None else ()
@@ -77,10 +99,14 @@ def too_many_removals(before: SiteRepository, impact: Impact, given: Circumstanc
     most = MOST_REMOVED if given.may_remove is None else given.may_remove
     count = len(impact.removed)
     if count > most:
-        some = ", ".join(impact.removed[:5]) + (" …" if count > 5 else "")
         yield Refusal(
             rule="removals",
             file="inventory/racks",
-            what=f"{count} nodes leave the inventory, more than {most} in one change: {some}",
+            what=f"{count} nodes leave the inventory, more than {most} in one change: {_named(impact.removed)}",
             hint=f"if that is meant: --may-remove {count}",
         )
+
+
+def _named(nodes: Sequence[str]) -> str:
+    """Some names, and how many more."""
+    return ", ".join(nodes[:5]) + (f" and {len(nodes) - 5} more" if len(nodes) > 5 else "")

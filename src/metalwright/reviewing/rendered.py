@@ -40,8 +40,8 @@ Rendered = dict[str, dict[Key, str]]
 def render_both(
     before: SiteRepository, after: SiteRepository, base_root: Path, head_root: Path, impact: Impact
 ) -> tuple[Rendered, Rendered]:
-    """The files of both states, for the nodes that are in both and for which anything differs."""
-    moving = [node for node in impact.nodes if node.base and node.blueprint]
+    """The files of both states, for the nodes that are in both and on which a phase will act."""
+    moving = [node for node in impact.nodes if node.base and node.blueprint and node.phases]
     if len(moving) > RENDERED_ONE_BY_ONE:
         moving = [group.first for group in group_nodes(moving)]
     names = [node.node for node in moving]

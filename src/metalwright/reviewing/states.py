@@ -18,7 +18,7 @@ from metalwright.loading.models import remembered_texts
 from metalwright.model.repository import SiteRepository
 from metalwright.model.review import NodeImpact, ObservedSnapshot, PolicyResult, Refusal, Review
 from metalwright.review.impact import Impact, assess
-from metalwright.review.policies import judge
+from metalwright.review.policies import Said, judge, said_of
 from metalwright.review.revisions import checked_out
 from metalwright.reviewing.circumstances import Circumstances
 from metalwright.reviewing.exports import dhcp_changes
@@ -28,6 +28,7 @@ from metalwright.reviewing.refusals import (
     refusal_of,
     relative,
     too_many_removals,
+    unreleased_pins,
     wrong_versions,
 )
 from metalwright.reviewing.rendered import recipe_changes, render_both, with_files
@@ -77,6 +78,7 @@ def review_states(base_root: Path, head_root: Path, names: tuple[str, str], give
     warnings += _added(unsigned, known_unsigned, base_root, head_root)  # git does not have the images themselves
     address_faults, behind = _addresses(before, after, given)
     refused += [*address_faults, *wrong_versions(before, after), *too_many_removals(before, impact, given)]
+    refused += unreleased_pins(head_root, impact)
     is_recipe_new = before.tree_digest != after.tree_digest
     recipe = tuple(recipe_changes(base_root, head_root, len(after.nodes()))) if is_recipe_new else ()
     rendered = render_both(before, after, base_root, head_root, impact)
@@ -89,8 +91,9 @@ def review_states(base_root: Path, head_root: Path, names: tuple[str, str], give
         site=(*impact.site, *recipe),
         nodes=nodes,
         gpus_out_at_once=impact.gpus_out_at_once,
+        gpus_leaving=impact.gpus_leaving,
         files=(*files, *dhcp_changes(before, after, base_root, head_root)),
-        policies=_policies(before, after, impact, given),
+        policies=_policies(before, after, impact, given, said_of(names[1], given.approved_by)),
         warnings=(*warnings, *behind, *_policy_warnings(before, after)),
         unknown=tuple(_unknown(impact, given)),
         observed=given.observed.taken if given.observed is not None else None,
@@ -113,11 +116,16 @@ def _errors(reading: SiteReading | None, root: Path) -> Iterable[LoadingError]:
 def _new_warnings(
     base: SiteReading | None, head: SiteReading | None, base_root: Path, head_root: Path
 ) -> tuple[list[LoadingError], list[str]]:
-    """What the change makes worse: overloaded racks refuse it, the rest is worth a look."""
+    """What the change makes worse: overloaded racks refuse it, the rest is worth a look.
+
+    Versions that are not released have a refusal of their own, which knows which nodes the change puts on them.
+    """
     before, after = (reading.warnings if reading is not None else () for reading in (base, head))
     known = {_fingerprint(item, base_root) for item in before}
     overloaded = [item for item in after if item.rule == "power" and _fingerprint(item, head_root) not in known]
-    return overloaded, _added((item for item in after if item.rule != "power"), before, base_root, head_root)
+    return overloaded, _added(
+        (item for item in after if item.rule not in ("power", "unreleased")), before, base_root, head_root
+    )
 
 
 def _added(
@@ -167,11 +175,11 @@ def _is_allocated_alike(before: SiteRepository, after: SiteRepository) -> bool:
 
 
 def _policies(
-    before: SiteRepository, after: SiteRepository, impact: Impact, given: Circumstances
+    before: SiteRepository, after: SiteRepository, impact: Impact, given: Circumstances, said: Said | None
 ) -> tuple[PolicyResult, ...]:
     """The base's rules judge the change: one that loosens a rule is judged by the rule as it was."""
     policies = before.policies or after.policies
-    return () if policies is None else judge(policies, impact, before.known_good, given.now, given.approved_by)
+    return () if policies is None else judge(policies, impact, before.known_good, given.now, said)
 
 
 def _policy_warnings(before: SiteRepository, after: SiteRepository) -> Iterator[str]:

@@ -63,7 +63,7 @@ def witness(made: World) -> Witness:
     )
 
 
-def bios_values(made: World) -> dict[str, str]:
+def bios_values(made: World, node: str = "lab-1") -> dict[str, str]:
     """Every attribute as the BMC tells it."""
-    shown = json.loads(made.cli("bios", "show", "lab-1", "--json").stdout)
+    shown = json.loads(made.cli("bios", "show", node, "--json").stdout)
     return {item["name"]: item["value"] for item in shown["attributes"]}

@@ -120,16 +120,17 @@ def test_the_job_of_github_writes_comment_and_findings(site: NewSite, tmp_path: 
         (site.root / left).unlink()
 
 
-def test_an_approval_that_was_taken_back_or_dismissed_does_not_count_on_github(tmp_path: Path) -> None:
+def test_on_github_an_approval_goes_with_its_commit_and_one_that_was_taken_back_is_none(tmp_path: Path) -> None:
     job = YAML(typ="safe").load((ROOT / "src/metalwright/starter/github-review.yaml").read_text())["jobs"]["review"]
     (script,) = [step["run"] for step in job["steps"] if step.get("name") == "Who approved"]
     said = ["amina APPROVED", "li APPROVED", "bo APPROVED", "li CHANGES_REQUESTED", "cy CHANGES_REQUESTED"]
-    (tmp_path / "said").write_text("\n".join([*said, "bo DISMISSED", "cy APPROVED", ""]))
+    said = [f"{line} {'1' * 40}" for line in said] + [f"bo DISMISSED {'1' * 40}", f"cy APPROVED {'2' * 40}"]
+    (tmp_path / "said").write_text("\n".join([*said, ""]))
     (tmp_path / "gh").write_text("#!/bin/sh\ncat said\n")
     (tmp_path / "gh").chmod(0o755)
     environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "REVIEWS": "reviews"}
     subprocess.run(["bash", "-e", "-c", script], cwd=tmp_path, env=environment, check=True)
-    assert sorted((tmp_path / "approved").read_text().split()) == ["amina", "cy"]
+    assert sorted((tmp_path / "approved").read_text().split()) == [f"amina@{'1' * 40}", f"cy@{'2' * 40}"]
 
 
 def test_the_job_of_gitlab_writes_the_note(site: NewSite) -> None:
@@ -137,10 +138,13 @@ def test_the_job_of_gitlab_writes_the_note(site: NewSite) -> None:
     check, approved, review, send = [line for line in script if not line.startswith(("pip", "exit"))]
     note = """
 import http.server, json, sys
+def at(hour): return f"2026-11-30T{hour}:00:00.000Z"
+VERSIONS = [{"head_commit_sha": sys.argv[1], "created_at": at(12)}, {"head_commit_sha": "a" * 40, "created_at": at(10)}]
+APPROVALS = {"approved_by": [{"user": {"username": "reviewer-1"}, "approved_at": at(13)},
+                             {"user": {"username": "reviewer-2"}, "approved_at": at(11)}]}
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
-        is_approvals = self.path == "/approvals"
-        self.answer({"approved_by": [{"user": {"username": "reviewer-1"}}]} if is_approvals else [])
+        self.answer({"/mr/approvals": APPROVALS, "/mr/versions": VERSIONS}.get(self.path, []))
     def do_POST(self):
         print(self.rfile.read(int(self.headers["Content-Length"])).decode(), flush=True); self.answer({})
     def answer(self, body):
@@ -148,11 +152,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def log_message(self, *args): pass
 server = http.server.HTTPServer(("127.108.7.1", 0), Handler)
 print(server.server_address[1], flush=True)
-for _ in range(3): server.handle_request()
+for _ in range(4): server.handle_request()
 """
-    server = subprocess.Popen([sys.executable, "-c", note], stdout=subprocess.PIPE, text=True)
-    assert server.stdout is not None
-    notes = f"http://127.108.7.1:{server.stdout.readline().strip()}/notes"
     site.sh("git", "switch", "-qC", "bios", "main")
     site.sh("metalwright", "blueprint", "bump", "gpu-h100-8x")
     site.edit("blueprints/gpu-h100-8x/1.1.0.yaml", "NUMA_003B: Enabled", "NUMA_003B: Disabled")
@@ -161,11 +162,15 @@ for _ in range(3): server.handle_request()
     site.sh("git", "add", "-A")
     site.sh("git", "commit", "-qm", "another BIOS setting", SKIP="metalwright-check")
     site.sh("git", "update-ref", "refs/remotes/origin/main", "main")
+    head = site.sh("git", "rev-parse", "HEAD").strip()
+    server = subprocess.Popen([sys.executable, "-c", note, head], stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    notes = f"http://127.108.7.1:{server.stdout.readline().strip()}/mr/notes"
     job = "\n".join([check, approved, review, send])
     site.sh("bash", "-e", "-c", job, CI_MERGE_REQUEST_TARGET_BRANCH_NAME="main", NOTES=notes, REVIEW_TOKEN="t")
     posted = server.communicate(timeout=20)[0]
     assert posted.startswith("body=%3C%21--+metalwright+review")
-    assert "did%3A+reviewer-1" in posted
+    assert "did%3A+reviewer-1%3B+approved+another+commit+than+this+head%3A+reviewer-2+" in posted
     for left in ("approved", "review.md"):
         (site.root / left).unlink()
     site.sh("git", "switch", "-q", "main")

@@ -166,6 +166,40 @@ def _drop(root: Path, *nodes: str) -> None:
     allocate_addresses(root, TODAY)
 
 
+def _work_network(root: Path) -> None:
+    """The GPU nodes join a workload network, with a VLAN of its own on their ports."""
+    networks = root / "inventory/networks.yaml"
+    line = "  - {name: work, purpose: workload, vlan: 40, prefix: 10.2.0.0/24}\n"
+    networks.write_text(networks.read_text(encoding="utf-8") + line, encoding="utf-8")
+    edit(root, "blueprints/gpu/1.0.0.yaml", "networks: [host-management]", "networks: [host-management, workload]")
+    release(root, ["gpu@1.0.0"], replace=True)
+    allocate_addresses(root, TODAY)
+
+
+def _renumber(root: Path) -> None:
+    """Every address of the network is given anew: the lock is written without those of the old prefix."""
+    edit(root, "inventory/networks.yaml", "10.1.0.", "10.9.0.")
+    lock = root / "inventory/addresses.lock"
+    kept = (line for line in lock.read_text(encoding="utf-8").splitlines(keepends=True) if "10.1.0." not in line)
+    lock.write_text("".join(kept), encoding="utf-8")
+    allocate_addresses(root, TODAY)
+
+
+def _set_aside(root: Path) -> None:
+    """One node for repair, one for good, and one is gone."""
+    edit(root, "inventory/racks/a01.yaml", "G-05, bmc_mac", "G-05, state: quarantined, bmc_mac")
+    edit(root, "inventory/racks/a01.yaml", "G-06, bmc_mac", "G-06, state: retired, bmc_mac")
+    _drop(root, "g07")
+
+
+def _unreleased(root: Path) -> None:
+    """The first two nodes move to a version that no lock holds."""
+    _bios(root)
+    lock = root / "blueprints/blueprints.lock"
+    kept = (line for line in lock.read_text(encoding="utf-8").splitlines(keepends=True) if "gpu@1.1.0" not in line)
+    lock.write_text("".join(kept), encoding="utf-8")
+
+
 def _image(root: Path) -> None:
     new_version(root, "1.1.0", ('version: "1"', 'version: "2"'), ("1" * 64, "2" * 64), nodes=2)
 
@@ -227,10 +261,25 @@ KINDS = (
     ),
     Kind("floor", "A lower floor", lambda root: new_version(root, "2.0.0", ("floor: 20", "floor: 10"), nodes=1)),
     Kind("overlap", "Networks that overlap", lambda root: edit(root, "inventory/networks.yaml", "10.1.0.", "10.0.0.")),
+    Kind(
+        "vlan-change",
+        "A VLAN of running nodes",
+        lambda root: edit(root, "inventory/networks.yaml", "vlan: 40", "vlan: 41"),
+        before=_work_network,
+    ),
+    Kind(
+        "prefix",
+        "A wider prefix",
+        lambda root: edit(root, "inventory/networks.yaml", "10.1.0.0/24", "10.1.0.0/23"),
+    ),
+    Kind("renumbered", "Another prefix, every address anew", _renumber),
     Kind("vlan", "A VLAN out of range", lambda root: edit(root, "inventory/networks.yaml", "vlan: 30", "vlan: 4095")),
     Kind("gateway", "A gateway", lambda root: edit(root, "inventory/networks.yaml", "10.1.0.1}", "10.1.0.254}")),
     Kind("new-node", "A node more", _new_node),
     Kind("removed", "Five nodes fewer", lambda root: _drop(root, "g00", "g01", "g02", "g03", "g04")),
+    Kind("renamed", "Another name for a machine", _rack_edit("name: g05,", "name: train-5,")),
+    Kind("set-aside", "Nodes that leave service", _set_aside),
+    Kind("unreleased", "A version that was not released", _unreleased),
     Kind("board", "A replaced board", _rack_edit("serial: G-03", "serial: G-03-NEW")),
     Kind("state", "A node held back", _rack_edit("G-05, bmc_mac", "G-05, state: held, bmc_mac")),
     Kind("power", "A rack that cannot feed the change", _rack_edit("breaker_a: 80}, {", "breaker_a: 20}, {")),

@@ -49,6 +49,15 @@ def test_a_template_of_dhcp_that_changes_is_shown_by_what_it_writes(states: tupl
     assert f"<code>{BMC[1]}</code></summary>" in text
 
 
+def test_the_same_nodes_in_another_order_are_the_same_configuration(states: tuple[Path, Path]) -> None:
+    path = states[1] / "inventory/racks/a01.yaml"
+    lines = path.read_text().splitlines(keepends=True)
+    first = next(index for index, line in enumerate(lines) if "name: g00" in line)
+    path.write_text("".join([*lines[:first], *reversed(lines[first:])]))
+    review = review_states(*states, ("base", "head"), GIVEN)
+    assert (review.refused, review.files, review.nodes) == ((), (), ())
+
+
 def test_what_a_dhcp_server_is_not_told_is_no_difference(states: tuple[Path, Path]) -> None:
     new_version(states[1], "1.1.0", ("SysProfile: Performance", "SysProfile: Balanced"))
     assert exports(states) == {}
