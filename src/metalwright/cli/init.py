@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from datetime import date
 from pathlib import Path
 from typing import Annotated
@@ -22,4 +23,5 @@ def init(directory: Annotated[Path, typer.Argument(help="A new or empty director
     files = create_site(directory)
     allocate_addresses(directory, date.today())
     typer.echo(f"{directory}: {len(files) + 1} files")
-    typer.echo(f"\nhint: edit {directory}/inventory, then: metalwright --site {directory} check", err=True)
+    check = shlex.join(["metalwright", "--site", str(directory), "check"])
+    typer.echo(f"\nhint: edit {directory / 'inventory'}, then: {check}", err=True)

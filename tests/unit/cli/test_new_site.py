@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -58,12 +59,20 @@ class NewSite:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> NewSite:
-    made = NewSite(tmp_path_factory.mktemp("new") / "site")
+    made = NewSite(tmp_path_factory.mktemp("new") / "my site")
     assert run(["init", str(made.root)]) == 0
     made.sh("git", "init", "-q", "-b", "main")
     made.sh("git", "add", "-A")
     made.sh("git", "commit", "-qm", "a new site")
     return made
+
+
+def test_the_hint_of_init_can_be_typed_where_a_path_has_blanks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["init", str(tmp_path / "a site")]) == 0
+    command = capsys.readouterr().err.rpartition("then: metalwright ")[2]
+    assert run(shlex.split(command)) == 0
 
 
 def test_it_is_valid_and_nothing_of_it_is_left_to_make(site: NewSite) -> None:
