@@ -120,7 +120,7 @@ class Review(Frozen):
     site: tuple[SiteChange, ...] = ()
     nodes: tuple[NodeImpact, ...] = ()
     gpus_out_at_once: Count = 0
-    gpus_leaving: Count = Field(default=0, description="of those out at once: GPUs of nodes that leave service")
+    gpus_leaving: Count = 0
     files: tuple[FileChange, ...] = ()
     policies: tuple[PolicyResult, ...] = ()
     warnings: tuple[str, ...] = ()
