@@ -64,7 +64,12 @@ def lscpu(**fields: str) -> str:
 
 STAMP = {"node": "n1", "image": "sha256:1"}
 MAC = "aa:00:00:00:00:01"
-ADDRESS = json.dumps([{"ifname": "ens1", "addr_info": [{"local": "10.1.0.11", "prefixlen": 24, "scope": "global"}]}])
+ADDRESSES = [
+    {"local": "10.1.0.11", "prefixlen": 24, "scope": "global"},
+    {"local": "2001:db8::11", "prefixlen": 64, "scope": "global"},
+]
+ADDRESS = json.dumps([{"ifname": "ens1", "addr_info": ADDRESSES}])
+ROUTE = {"dst": "10.9.0.0/16", "gateway": "10.1.0.1", "dev": "ens1"}
 PORT = json.dumps([{"ifname": "ens1", "address": MAC}])
 OTHER_PORT = json.dumps([{"ifname": "ens1", "address": "aa:00:00:00:00:02"}])
 SOCKETS = lscpu(**{"Socket(s)": "2", "Core(s) per socket": "32", "NUMA node(s)": "2"})
@@ -109,12 +114,22 @@ CASES: dict[str, Case] = {
         {"one": {"scaling": "performance\npowersave\n"}},
     ),
     "address": Case(
-        {"address": "10.1.0.11/24", "macs": [MAC], "vlan": None, "mtu": 9000},
+        {"address": "10.1.0.11/24", "address_v6": "2001:db8::11/64", "macs": [MAC], "vlan": None, "mtu": 9000},
         {"address show": ADDRESS, "link show": PORT, "cat": "9000"},
         {
             "nowhere": {"address show": ADDRESS.replace("0.11", "0.12"), "link show": PORT, "cat": "9000"},
+            "no IPv6": {"address show": ADDRESS.replace("::11", "::12"), "link show": PORT, "cat": "9000"},
             "another port": {"address show": ADDRESS, "link show": OTHER_PORT, "cat": "9000"},
             "mtu": {"address show": ADDRESS, "link show": PORT, "cat": "1500"},
+        },
+    ),
+    "route": Case(
+        {"id": "10.9.0.0/16", "to": "10.9.0.0/16", "via": "10.1.0.1"},
+        {"route show to exact 10.9.0.0/16": json.dumps([ROUTE])},
+        {
+            "none": {"route show": "[]"},
+            "another router": {"route show": json.dumps([ROUTE | {"gateway": "10.1.0.2"}])},
+            "two routers": {"route show": json.dumps([ROUTE, ROUTE | {"gateway": "10.1.0.2"}])},
         },
     ),
     "time": Case({"servers": ["ntp.lab"]}, {"chronyc": "^,*,ntp.lab,2\n"}, {"another": {"chronyc": "^,*,pool,2\n"}}),
