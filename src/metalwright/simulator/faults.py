@@ -71,7 +71,7 @@ class Fault(BaseModel):
 
     @model_validator(mode="after")
     def _does_something(self) -> Self:
-        if (self.name == "rule") != bool(self.do.model_fields_set):
+        if (self.name == "rule") != (self.do != Do()):
             what = "a rule without `do` does nothing" if self.name == "rule" else "only a rule takes `do`"
             raise ValueError(f"{what}: say what happens, for example `name: rule, do: {{status: 503}}`")
         return self
