@@ -75,7 +75,7 @@ MIDDLE = range(20, 75)
 def write_names() -> set[str]:
     """The names of all durable writes, read from the journal's source."""
     source = Path(metalwright.journal.__file__).parent
-    return {name for file in source.glob("*.py") for name in re.findall(r'\.write\("(\w+)"\)', file.read_text())}
+    return {name for file in source.glob("*.py") for name in re.findall(r'\.write\("(\w+)"[,)]', file.read_text())}
 
 
 def provision_until_free(site: World, *options: str, only_runner: bool = False, **environment: str) -> tuple[int, str]:
