@@ -7,6 +7,7 @@ boot server; or the runner alone, whose orphans then live on.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import re
@@ -135,7 +136,8 @@ def check_the_end(site: World, told: str) -> None:
     assert site.is_untouched(machine, machine.data_disk)
     assert site.count("deployments where state = 'done'") == 1, told
     written = site.count("events where what = 'disk overwritten'")
-    assert written == 1 + site.count("deployments where state in ('expired', 'failed') and go_request_id is not null")
+    begun = 1 + site.count("deployments where state in ('expired', 'failed') and go_request_id is not null")
+    assert (site.disk_writes(machine, machine.system_disk), written) == (begun, begun), told
     assert site.boots(machine, "disk") >= 1
     allocations = read_addresses(site.demo.root / "inventory/addresses.lock", root=site.demo.root)
     assert len(allocations.of_node(machine.name)) == 2
@@ -155,10 +157,11 @@ def finish(site: World, told: str) -> None:
             break
     assert code == 0, f"{told}\n{text}"
     check_the_end(site, told)
-    before = (site.sha256(site.machine, site.machine.system_disk), site.boots(site.machine, "cd"))
+    disk = site.disk(site.machine, site.machine.system_disk)
+    before = (disk.stat().st_mtime_ns, site.boots(site.machine, "cd"))
     code, text = site.provision()
     assert code == 0, text
-    assert (site.sha256(site.machine, site.machine.system_disk), site.boots(site.machine, "cd")) == before
+    assert (disk.stat().st_mtime_ns, site.boots(site.machine, "cd")) == before
 
 
 def test_st_02_after_kills_at_random_points_the_node_ends_as_if_nothing_had_happened(
@@ -174,22 +177,46 @@ def test_st_02_after_kills_at_random_points_the_node_ends_as_if_nothing_had_happ
         finish(site, f"METALWRIGHT_KILL_SEED={SEED}")
 
 
+def holders(lock: Path) -> set[int]:
+    """The processes that have a file open."""
+    found = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # one that ended meanwhile
+            if any(fd.readlink() == lock for fd in (process / "fd").iterdir()):
+                found.add(int(process.name))
+    return found
+
+
 @pytest.mark.long
-def test_when_the_runner_dies_its_child_finishes_alone_and_its_boot_server_ends(
+def test_a_child_that_outlives_its_runner_keeps_the_node_and_the_disk_is_written_once(
     tmp_path: Path, tiny_image: tuple[Path, str]
 ) -> None:
     with world(tmp_path, "127.127", tiny_image) as site:
+        lock = (site.state / "locks" / "lab-1.lock").resolve()
+        site.lab.set_fault("lab-1", "slow", method="POST", path="InsertMedia", seconds=25)
         killed = site.start("provision", "lab-1", "--until", "image", "--yes")
         while not (site.state / "journal.sqlite").exists() or site.count("deployments") == 0:
             assert killed.poll() is None
             time.sleep(0.05)
         killed.kill()
-        killed.communicate(timeout=60)
+        killed.wait(timeout=60)
         await_silence(site)
+        orphans = holders(lock)
+        assert orphans, "the child of the killed runner ended with it"
+
         code, text = site.provision()
-        if "a child of it still works" in text:
-            assert (code, f"pid {killed.pid}" in text) == (1, True)
+        assert (code, f"pid {killed.pid}" in text, "a child of it still works" in text) == (1, True, True), text
+        assert orphans & holders(lock), "the child ended before the next run was refused"
+        assert site.is_untouched(site.machine, site.machine.system_disk)
+
+        deadline = time.monotonic() + 120
+        while orphans & holders(lock):
+            assert time.monotonic() < deadline, "the child never ends"
+            time.sleep(0.2)
+        killed.communicate(timeout=60)
+        site.lab.clear_faults("lab-1")
         finish(site, "the runner was killed while its child started the ramdisk")
+        assert site.disk_writes(site.machine, site.machine.system_disk) == 1
 
 
 def test_every_durable_write_is_on_the_list_of_those_that_are_killed_or_says_that_it_is_not() -> None:

@@ -1,6 +1,6 @@
 """A node that was written and runs: second runs change nothing, a lost journal wipes nothing, a rebuild is asked for.
 
-The tests share one node and run in their order.
+The tests share two nodes and run in their order.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.simulator.provision.world import World, add_image, world
+from tests.simulator.provision.world import TWO_MACHINES, Options, World, add_image, world
 
 from metalwright.model.addresses import KnownGood
 from metalwright.workspace import open_workspace
@@ -29,25 +29,28 @@ DEPLOYS = ("credentials", "firmware", "bios", "harden", "eject", "boot_disk", "p
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory, tiny_image: tuple[Path, str]) -> Iterator[World]:
-    """One node, provisioned up to the image phase; its data disk carries somebody's work."""
-    with world(tmp_path_factory.mktemp("written"), "127.125", tiny_image) as site:
+    """Two nodes, provisioned up to the image phase; the data disk of the first carries somebody's work."""
+    with world(tmp_path_factory.mktemp("written"), "127.125", tiny_image, Options(machines=TWO_MACHINES)) as site:
         site.fill(site.machine, site.machine.data_disk)
-        code, text = site.provision()
+        code, text = site.provision(nodes=("lab-1", "lab-2"))
         assert code == 0, text
         yield site
 
 
 class Witness:
-    """What disks and BMC say; equal before and after when nothing was changed."""
+    """What the disks and BMCs of all nodes say; equal before and after when nothing was changed."""
 
     def __init__(self, site: World) -> None:
-        machine = site.machine
-        self.state = (
-            site.sha256(machine, machine.system_disk),
-            site.sha256(machine, machine.data_disk),
-            site.boots(machine, "cd"),
-            site.boots(machine, "disk"),
-            len(site.writes(machine)),
+        self.state = tuple(
+            (
+                site.sha256(machine, machine.system_disk),
+                site.sha256(machine, machine.data_disk),
+                *(site.disk(machine, disk).stat().st_mtime_ns for disk in (machine.system_disk, machine.data_disk)),
+                site.boots(machine, "cd"),
+                site.boots(machine, "disk"),
+                len(site.writes(machine)),
+            )
+            for machine in site.demo.machines
         )
 
 
@@ -72,7 +75,7 @@ def test_a_second_provision_changes_nothing_and_its_plan_says_so(written: World)
     assert '"disruptive": true' not in text
 
 
-def test_with_an_empty_journal_a_running_node_is_left_alone(written: World) -> None:
+def test_with_an_empty_journal_the_running_nodes_of_a_rack_are_left_alone(written: World) -> None:
     before, kept = Witness(written).state, {}
     for file in written.state.glob("journal.sqlite*"):
         kept[file] = file.read_bytes()
@@ -81,7 +84,8 @@ def test_with_an_empty_journal_a_running_node_is_left_alone(written: World) -> N
         for nodes, options in ((("lab-1",), ()), ((), ("--rack", "lab"))):
             code, text = written.provision(*options, nodes=nodes)
             assert code == 1, text
-            assert "--overwrite" in text
+            for node in nodes or ("lab-1", "lab-2"):
+                assert f"--overwrite {node}" in text, text
             assert Witness(written).state == before
     finally:
         for file in written.state.glob("journal.sqlite*"):
@@ -250,7 +254,7 @@ def test_a_failing_drain_stops_a_rebuild_and_a_rollback_of_the_run_drains_first_
         assert told in text
     assert (written.stamp(written.machine) or {})["image"] == f"sha256:{written.image.file_sha256}"
     assert len((root / "drains").read_text().splitlines()) == 2
-    assert written.sha256(written.machine, written.machine.data_disk) == before[1]
+    assert written.sha256(written.machine, written.machine.data_disk) == before[0][1]
 
     code, text = written.run("rollback", rebuilt)
     assert (code, "changed it since" in text) == (0, True), text

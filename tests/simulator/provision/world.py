@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import date
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +30,17 @@ from metalwright.journal.killing import LOG_VARIABLE
 from metalwright.loading import SitePaths, load_site, release
 from metalwright.model.image import Image
 from metalwright.simulator.lab import Lab
-from metalwright.simulator.spec import LabSpec
+from metalwright.simulator.spec import DiskSpec, LabSpec
 from metalwright.simulator.status import LogEntry, MachineStatus
 
 TINY_OS = Path(__file__).with_name("tiny_os.py")
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKHNcCyfQaIsYvj5Vs28P/uiJ5XBlQSJVoZP3faZZXyS operator"
 CLI_TIMEOUT_S = 480
+NOTE_DISK_TIMES = """\
+for disk in "$0"/disks/*.raw; do echo "$(basename "$disk" .raw) $(stat -c %.9Y "$disk")"; done >>"$0/disk-times.log"
+exec "$@"
+"""
+"""What a machine does before its ramdisk: it notes when each of its disks was last written."""
 TWO_MACHINES = (Machine("lab-1", 1), Machine("lab-2", 2))
 
 
@@ -180,6 +186,17 @@ class World:
         with self.disk(machine, serial).open("rb") as file:
             return hashlib.sha256(file.read(size_bytes)).hexdigest()
 
+    def disk_writes(self, machine: Machine, serial: str) -> int:
+        """How many ramdisks left a disk written, by the file of the disk alone: its time at the start of each, and now.
+
+        What a test itself writes between two of them counts too.
+        """
+        log = Path(self.status(machine).directory, "disk-times.log")
+        noted = [line.split() for line in log.read_text().splitlines()] if log.exists() else []
+        now = self.disk(machine, serial).stat().st_mtime_ns
+        times = [*(int(at.replace(".", "")) for name, at in noted if name == serial), now]
+        return sum(before != after for before, after in pairwise(times))
+
     def boots(self, machine: Machine, kind: str) -> int:
         """How often the machine booted from ``cd`` or ``disk``."""
         return sum(count for name, count in self.status(machine).boots.items() if name.startswith(kind))
@@ -200,7 +217,8 @@ class Options:
 
     ``changes`` replace fields of every machine, ``bmc`` those of every machine's BMC; ``edits`` are (path in the site,
     old text, new text); ``methods`` are the ways to boot that the blueprint declares.
-    With ``disk_boots`` false nothing answers on SSH after a boot from disk.
+    Nothing answers on SSH after a boot from disk on the machines that ``silent`` names. ``small`` names machines whose
+    system disk has 1 GiB only.
     """
 
     machines: tuple[Machine, ...] = (Machine("lab-1", 1),)
@@ -208,7 +226,8 @@ class Options:
     bmc: Mapping[str, Any] = field(default_factory=dict)
     methods: tuple[str, ...] = ("virtual-media",)
     edits: tuple[tuple[str, str, str], ...] = ()
-    disk_boots: bool = True
+    silent: tuple[str, ...] = ()
+    small: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -254,12 +273,9 @@ def add_image(root: Path, source: Path, version: str, file_sha256: str, name: st
 
 def _lab_spec(demo: DemoSite, options: Options) -> LabSpec:
     """What each machine boots: the agent from its CD, and from its disk an SSH server on its own address."""
-    agent = ["--media", "{media}", "--hardware", "{machine}", "--give-up-s", "20"]
-    spec = demo.lab_spec(
-        backend="memory",
-        boot_command=(sys.executable, "-m", "metalwright.imaging.agent", *agent),
-        **options.changes,
-    )
+    agent = (sys.executable, "-m", "metalwright.imaging.agent", "--media", "{media}", "--hardware", "{machine}")
+    noting = ("sh", "-c", NOTE_DISK_TIMES, "{machine_dir}", *agent, "--give-up-s", "20")
+    spec = demo.lab_spec(backend="memory", boot_command=noting, **options.changes)
     server = load_site(demo.root).site.boot_server
     script = f"http://{server.address_for_node}:{server.http_port}/pxe/boot.ipxe"
     spec = spec.model_copy(
@@ -267,7 +283,8 @@ def _lab_spec(demo: DemoSite, options: Options) -> LabSpec:
             "machines": tuple(
                 item.model_copy(
                     update={
-                        "bmc": item.bmc.model_copy(update=dict(options.bmc)),
+                        "bmc": item.bmc.model_copy(update=options.bmc),
+                        "disks": tuple(_disk_of(disk, is_small=item.name in options.small) for disk in item.disks),
                         "nics": tuple(nic.model_copy(update={"ipxe_script": script}) for nic in item.nics),
                     }
                 )
@@ -275,14 +292,18 @@ def _lab_spec(demo: DemoSite, options: Options) -> LabSpec:
             )
         }
     )
-    if not options.disk_boots:
-        return spec
     tiny_os = (sys.executable, str(TINY_OS), "{machine}")
     machines = tuple(
-        item.model_copy(update={"disk_boot_command": (*tiny_os, demo.ssh_host(machine), str(SSH_PORT))})
+        item
+        if item.name in options.silent
+        else item.model_copy(update={"disk_boot_command": (*tiny_os, demo.ssh_host(machine), str(SSH_PORT))})
         for item, machine in zip(spec.machines, demo.machines, strict=True)
     )
     return spec.model_copy(update={"machines": machines})
+
+
+def _disk_of(disk: DiskSpec, *, is_small: bool) -> DiskSpec:
+    return disk.model_copy(update={"size_bytes": 1 << 30}) if is_small and disk.note == "system" else disk
 
 
 def _fake_base(cache: Path) -> None:
