@@ -6,19 +6,14 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.unit.review.fleet import GIVEN, edit, write_fleet
+from tests.unit.review.fleet import GIVEN, edit, fleet
 
 from metalwright.cli.app import run
 from metalwright.loading import load_site
 from metalwright.loading.document import parse_document
 from metalwright.reviewing import review_states
 
-
-@pytest.fixture(scope="module")
-def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("fleet")
-    write_fleet(root)
-    return root
+__all__ = ["fleet"]
 
 
 @pytest.fixture

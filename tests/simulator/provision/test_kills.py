@@ -106,7 +106,7 @@ def kill_at_each_point(site: World, *options: str, share: str = "0/1") -> int:
         alive += not died
         assert code == 0 or alive < 6, f"nothing died, and yet exit code {code}\n{text}"
         deaths += died
-    assert len(set(site.killed_points())) == deaths
+    assert len({(name, of) for _, name, what, of in site.passed_points() if what == "killed"}) == deaths
     return deaths
 
 
@@ -231,7 +231,7 @@ def test_the_writes_on_the_way_to_the_image_are_those_that_are_killed(
         code, text = site.provision()
         assert code == 0, text
         passed: dict[int, set[str]] = {}
-        for pid, name, _ in site.passed_points():
+        for pid, name, _, _ in site.passed_points():
             passed.setdefault(pid, set()).add(name.partition(".")[0])
         runner, *others = passed.values()
         assert runner == BY_THE_RUNNER

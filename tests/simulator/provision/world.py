@@ -55,18 +55,13 @@ class World:
 
     def kills(self) -> list[str]:
         """The points at which a process died since the lab is up, in order."""
-        return [name for _, name, what in self.passed_points() if what == "killed"]
+        return [name for _, name, what, _ in self.passed_points() if what == "killed"]
 
-    def killed_points(self) -> list[str]:
-        """Like ``kills``, with what tells points of one name apart."""
-        log = (self.state / "kill-points.log").read_text(encoding="utf-8")
-        return [line.partition(" ")[2] for line in log.splitlines() if line.split(" ")[2] == "killed"]
-
-    def passed_points(self) -> list[tuple[int, str, str]]:
-        """Process, point and ``passed`` or ``killed``, in order."""
+    def passed_points(self) -> list[tuple[int, str, str, str]]:
+        """Process, point, ``passed`` or ``killed``, and what tells points of one name apart; in order."""
         log = self.state / "kill-points.log"
         lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
-        return [(int(pid), name, what) for pid, name, what, _ in (line.split(" ", 3) for line in lines)]
+        return [(int(pid), name, what, of) for pid, name, what, of in (line.split(" ", 3) for line in lines)]
 
     def cli(self, *arguments: str, only_runner: bool = False, **environment: str) -> subprocess.CompletedProcess[str]:
         """Run ``metalwright`` to its end, or to its death."""

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 
+import pytest
+
 from metalwright.allocations import allocate_addresses
 from metalwright.loading import release
 from metalwright.model.review import ObservedNode, ObservedSnapshot
@@ -312,3 +314,11 @@ KINDS = (
         before=_policies,
     ),
 )
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The fleet as it stands before a change; tests copy it."""
+    root = tmp_path_factory.mktemp("fleet")
+    write_fleet(root)
+    return root

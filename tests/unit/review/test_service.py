@@ -6,23 +6,18 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.unit.review.fleet import NOW, POLICIES, edit, new_version, write_fleet
+from tests.unit.review.fleet import NOW, POLICIES, edit, fleet, new_version
 
 from metalwright.model.review import Review
 from metalwright.review.markdown import render_markdown
 from metalwright.review.policies import said_of
 from metalwright.reviewing import Circumstances, review_states
 
+__all__ = ["fleet"]
+
 RACK = "inventory/racks/a01.yaml"
 HEAD = "0123456789ab"
 POLICY = "bios-needs-hardware"
-
-
-@pytest.fixture(scope="module")
-def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("fleet")
-    write_fleet(root)
-    return root
 
 
 @pytest.fixture

@@ -10,19 +10,14 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.unit.review.fleet import KINDS, Kind, write_fleet
+from tests.unit.review.fleet import KINDS, Kind, fleet
 
 from metalwright.review.markdown import render_markdown
 from metalwright.reviewing import review_states
 
+__all__ = ["fleet"]
+
 SNAPSHOTS = Path(__file__).with_name("snapshots")
-
-
-@pytest.fixture(scope="module")
-def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("fleet")
-    write_fleet(root)
-    return root
 
 
 def reviewed(kind: Kind, fleet: Path, directory: Path) -> str:
